@@ -1,0 +1,46 @@
+# make demo · make test · make help
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test setup lint format docs bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY)  ## train BiQUE on the bundled graph, rank it beside a baseline, ask it questions
+	@$(BIN)/bique demo
+
+test: $(READY)  ## lint, format check, types, import layers and the whole test suite
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -n 2
+
+setup: $(READY)  ## make .venv and install the package with the versions of constraints.txt
+
+# pip, not another installer, and constraints for everything: torch without its pin would pull gigabytes of CUDA.
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (once; about a minute)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+lint: $(READY)  ## ruff, pyright and import layers only
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright && $(BIN)/lint-imports
+
+format: $(READY)  ## let ruff rewrite the source
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+docs: $(READY)  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(READY)  ## measure: one file per question in benchmarks/
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:  ## remove .venv and everything built
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""bique checkup"""

@@ -1,0 +1,69 @@
+"""bique datasets"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from bique.cli.screen import AsJson
+
+
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="One dataset, with all that is known of it.")] = None,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Prepare it now, downloading if need be.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the known datasets, describe one, or fetch it.
+
+    [dim]Example:[/] bique datasets wn18rr --fetch
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from bique.cli.screen import print_json, screen
+    from bique.cli.tables import counts_table
+    from bique.cli.transfer import transfer_display
+    from bique.errors import UserError
+    from bique.graph.catalog import find, known, locate
+
+    if fetch:
+        if name is None:
+            raise UserError("--fetch needs the name of a dataset, for example: bique datasets wn18rr --fetch")
+        with transfer_display("fetching") as progress:
+            graph = locate(name, progress)
+        print_json({**_facts(find(name)), "path": str(graph.path)}) if as_json else screen.print(counts_table(name, graph))
+        return
+    chosen = [find(name)] if name else list(known())
+    if as_json:
+        print_json([_facts(dataset) for dataset in chosen])
+        return
+    if name:
+        for key, value in _facts(chosen[0]).items():
+            screen.print(Text.assemble((f"{key}: ", "dim"), str(value)), soft_wrap=True)
+        return
+    table = Table(title="Datasets", title_justify="left", title_style="bold")
+    for heading in ("name", "entities", "relations", "train", "valid", "test", "here", "what it is"):
+        table.add_column(heading, justify="right" if heading in ("entities", "relations", "train", "valid", "test") else "left")
+    for dataset in chosen:
+        counts = dataset.published or {}
+        cells = [f"{counts[key]:,}" if key in counts else "–" for key in ("entities", "relations", "train", "valid", "test")]
+        table.add_row(Text(dataset.name, style="bold"), *cells, _facts(dataset)["here"], dataset.summary)
+    screen.print(table)
+
+
+def _facts(dataset: Any) -> dict[str, Any]:
+    from bique.graph.catalog import state
+
+    return {
+        "name": dataset.name,
+        "title": dataset.title,
+        "summary": dataset.summary,
+        "here": state(dataset.name),
+        "origin": dataset.origin,
+        "licence": dataset.licence,
+        "published counts": dict(dataset.published or {}),
+        "checksums": {file: str(pin) for file, pin in dataset.checksums().items()},
+        "addresses": [download.address for download in dataset.downloads],
+        "substitute": dataset.substitute,
+    }

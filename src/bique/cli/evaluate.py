@@ -1,0 +1,49 @@
+"""bique evaluate"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+import typer
+
+from bique.cli.screen import AsJson
+
+Kind = Literal["direction", "relation", "category", "degree"]
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A trained run.")],
+    split: Annotated[str, typer.Option(help="train, valid or test.")] = "test",
+    ties: Annotated[str | None, typer.Option(help="worst, mean or best; the run's own rule if not given.")] = None,
+    by: Annotated[list[str], typer.Option(help="Also by direction, relation, category or degree. Repeatable.")] = [],  # noqa: B006
+    graph: Annotated[Path | None, typer.Option(help="The run's graph, if it has moved.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rank a split, both directions, against all entities, known facts removed; keep the ranks with the run.
+
+    [dim]Example:[/] bique evaluate runs/wordnet-bique-1 --by relation
+    """
+    from bique.cli.screen import print_json, screen
+    from bique.cli.tables import breakdown_table, results_table
+    from bique.cli.training_run import rank_split
+    from bique.config import Ties
+    from bique.errors import unknown
+    from bique.runs import Run
+
+    for kind in by:
+        if kind not in get_args(Kind):
+            raise unknown("breakdown", kind, get_args(Kind))
+    if ties is not None and ties not in get_args(Ties):
+        raise unknown("tie rule", ties, get_args(Ties))
+    opened = Run.open(run)
+    facts = opened.graph(graph)
+    evaluation = rank_split(opened, facts, split, ties)
+    resamples = opened.config.evaluation.resamples
+    if as_json:
+        print_json(evaluation.as_dict(facts, resamples))
+        return
+    screen.print(results_table({opened.path.name: evaluation}, resamples))
+    breakdown = evaluation.breakdown(facts) if by else {}
+    for kind in by:
+        screen.print(breakdown_table(kind, breakdown[kind]))

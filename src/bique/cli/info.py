@@ -1,0 +1,73 @@
+"""bique info"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bique.cli.screen import AsJson
+
+
+def info(
+    path: Annotated[Path | None, typer.Argument(help="A run or a graph; without it, this installation.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a run, a graph or this installation is.
+
+    [dim]Example:[/] bique info runs/wordnet-bique-1
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from bique.cli.screen import print_json, screen
+
+    facts = _about(path)
+    if as_json:
+        print_json(facts)
+        return
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in _flat(facts):
+        table.add_row(Text(name, style="dim"), Text(str(value)))
+    screen.print(table)
+
+
+def _about(path: Path | None) -> dict[str, Any]:
+    from bique.errors import UserError
+    from bique.graph import Graph
+    from bique.graph.catalog import cache_directory
+    from bique.runs import Run
+    from bique.runs.run import environment
+
+    if path is None:
+        return {**environment(), "cache": str(cache_directory())}
+    if (path / "graph.json").is_file():
+        graph = Graph.open(path)
+        return {"graph": str(path), **graph.counts(), "hash": graph.hash, "origin": graph.origin}
+    if (path / "config.toml").is_file():
+        return _about_run(Run.open(path))
+    raise UserError(f"{path}: neither a run (config.toml) nor a graph (graph.json)")
+
+
+def _about_run(run: Any) -> dict[str, Any]:
+    metrics = run.metrics()
+    validated = [record for record in metrics if "valid_mrr" in record]
+    best = max(validated, key=lambda record: record["valid_mrr"], default=None)
+    return {
+        "run": str(run.path),
+        "graph": run.graph_record,
+        "epochs": f"{metrics[-1]['epoch'] if metrics else 0} of {run.config.training.epochs}",
+        "best_validation": best,
+        "settings": run.config.model_dump(mode="json", exclude_none=True),
+    }
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            rows += _flat(value, f"{prefix}{name}.")
+        elif value is not None:
+            rows.append((f"{prefix}{name}", value))
+    return rows

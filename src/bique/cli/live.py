@@ -1,0 +1,88 @@
+"""Training as a person sees it: a live line on a terminal, one plain line per validation elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
+
+from bique.cli.screen import aside, note
+from bique.training import Plan
+
+
+class TimeLeft(ProgressColumn):
+    """From the steps of this sitting; nothing in the first seconds, when it would only be a guess."""
+
+    def render(self, task: Task) -> Text:
+        left = time_left(task.elapsed or 0.0, task.completed - task.fields["from_step"], (task.total or 0) - task.completed)
+        return Text(left, style="cyan")
+
+
+def time_left(elapsed: float, done: float, to_do: float) -> str:
+    if elapsed < 2 or done <= 0:
+        return "time left: …"
+    seconds = round(elapsed / done * to_do)
+    hours, rest = divmod(seconds, 3600)
+    clock = f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
+    return f"time left: {clock}"
+
+
+class Live:
+    """A Reporter on standard error."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+        self._plan: Plan | None = None
+        self._shown = {"loss": "loss –", "valid": "valid MRR –"}
+        self._began = 0.0
+        self._from_step = 0
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def started(self, plan: Plan, epoch: int) -> None:
+        aside.print(Text(plan.line(), style="dim"))
+        self._plan, self._began, self._from_step = plan, time.monotonic(), epoch * plan.steps_per_epoch
+        if not aside.is_terminal:
+            return
+        columns = [TextColumn("epoch {task.fields[epoch]:>{task.fields[digits]}}/{task.fields[epochs]}"), BarColumn()]
+        columns += [TextColumn("{task.fields[loss]}  {task.fields[valid]}"), TimeLeft()]
+        self._progress = Progress(*columns, console=aside, transient=False)
+        self._task = self._progress.add_task(
+            "train",
+            total=plan.epochs * plan.steps_per_epoch,
+            completed=self._from_step,
+            from_step=self._from_step,
+            epoch=epoch,
+            epochs=plan.epochs,
+            digits=len(str(plan.epochs)),
+            **self._shown,
+        )
+        self._progress.start()
+
+    def stepped(self, epoch: int, step: int) -> None:
+        if self._progress is not None and self._plan is not None:
+            self._progress.update(self._task, completed=epoch * self._plan.steps_per_epoch + step, epoch=epoch + 1)
+
+    def epoch_ended(self, record: dict[str, Any]) -> None:
+        self._shown["loss"] = f"loss {record['loss']:.4f}"
+        if "valid_mrr" in record:
+            best = " (best)" if record["best_epoch"] == record["epoch"] else f" (best in epoch {record['best_epoch']})"
+            self._shown["valid"] = f"valid MRR {record['valid_mrr']:.4f}{best}"
+        if self._progress is not None:
+            self._progress.update(self._task, **self._shown)
+        elif self._plan is not None and "valid_mrr" in record:
+            done = record["epoch"] * self._plan.steps_per_epoch
+            total = self._plan.epochs * self._plan.steps_per_epoch
+            left = time_left(time.monotonic() - self._began, done - self._from_step, total - done)
+            aside.print(Text(f"epoch {record['epoch']}/{self._plan.epochs}  {self._shown['loss']}  {self._shown['valid']}  {left}"))
+
+    def note(self, sentence: str) -> None:
+        note(sentence)

@@ -1,0 +1,53 @@
+"""bique predict"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bique.cli.screen import AsJson
+
+Top = Annotated[int, typer.Option(min=1, help="How many answers.")]
+OnlyNew = Annotated[bool, typer.Option("--only-new", help="Leave out what the graph knows already.")]
+MovedGraph = Annotated[Path | None, typer.Option("--graph", help="The run's graph, if it has moved.")]
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="A trained run.")],
+    head: Annotated[str | None, typer.Option(help="A head: asks for tails.")] = None,
+    relation: Annotated[str | None, typer.Option(help="The relation.")] = None,
+    tail: Annotated[str | None, typer.Option(help="A tail: asks for heads.")] = None,
+    queries: Annotated[Path | None, typer.Option(help="A file of questions: head, relation, tail per line, ? where asked.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the answers to --queries go: .tsv or .jsonl.")] = None,
+    top: Top = 10,
+    only_new: OnlyNew = False,
+    graph: MovedGraph = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer (head, relation, ?) or (?, relation, tail); known facts are marked.
+
+    [dim]Example:[/] bique predict runs/wordnet-bique-1 --head dog.n.01 --relation _hypernym
+    """
+    from bique.cli.screen import note, print_json, screen
+    from bique.errors import UserError
+    from bique.serving import Query, load, read_queries, write_answers
+
+    if (queries is None) != (out is None):
+        raise UserError("--queries FILE and --out FILE go together")
+    if queries is not None and (head or tail or relation):
+        raise UserError("give either --queries or --head/--relation/--tail, not both")
+    if queries is None and (relation is None or (head is None) == (tail is None)):
+        raise UserError("give --relation and exactly one of --head and --tail (for the relation itself: bique relations)")
+    predictor = load(run, graph)
+    if predictor.facts is None:
+        note("the graph of this run is not at its place, so known facts cannot be marked; give it with --graph")
+    if queries is None:
+        answers = Query(head, relation, tail).ask(predictor, top, only_new=only_new)
+        print_json(answers.as_dict()) if as_json else screen.print(answers)
+        return
+    assert out is not None
+    asked = read_queries(queries)
+    count = write_answers(out, ((query, query.ask(predictor, top, only_new=only_new)) for query in asked))
+    print_json({"questions": count, "file": str(out)}) if as_json else screen.print(f"{count:,} questions answered in {out}")

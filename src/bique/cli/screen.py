@@ -1,0 +1,30 @@
+"""What people see (rich, on a terminal) and what programs read (JSON, on standard output)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+screen = Console(highlight=False)
+aside = Console(stderr=True, highlight=False)
+"""For progress and notes: they never mix with what a program reads."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def note(sentence: str) -> None:
+    aside.print(Text.assemble(("note: ", "yellow"), sentence))
+
+
+def fail(sentence: str) -> NoReturn:
+    aside.print(Text.assemble(("error: ", "bold red"), sentence), soft_wrap=True)
+    sys.exit(1)

@@ -1,0 +1,72 @@
+"""Tables of figures, the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.table import Table
+from rich.text import Text
+
+from bique.evaluation import Evaluation, Interval, Metrics
+from bique.evaluation.significance import PairedDifference
+from bique.graph import Graph
+
+COLUMNS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+
+
+def results_table(evaluations: Mapping[str, Evaluation], resamples: int) -> Table:
+    """One row per scorer with 95 % intervals, the protocol underneath."""
+    protocol = next(iter(evaluations.values())).protocol
+    table = Table(title="Results", title_justify="left", title_style="bold")
+    table.add_column("")
+    for heading in COLUMNS.values():
+        table.add_column(heading, justify="right")
+    table.add_column("MR", justify="right")
+    for name, evaluation in evaluations.items():
+        metrics, intervals = evaluation.metrics, evaluation.intervals(resamples)
+        cells = [_cell(getattr(metrics, key), intervals[key]) for key in COLUMNS]
+        table.add_row(name, *cells, f"{metrics.mr:,.0f}")
+    table.caption = Text(f"{protocol.line()} · in brackets: 95 % interval", justify="left")
+    return table
+
+
+def _cell(value: float, interval: Interval) -> Text:
+    return Text.assemble((f"{value:.3f}", "bold"), (f" [{interval.low:.3f} {interval.high:.3f}]", "dim"))
+
+
+def breakdown_table(kind: str, rows: Mapping[str, Metrics]) -> Table:
+    table = Table(title=f"By {kind}", title_justify="left", title_style="bold")
+    table.add_column(kind)
+    for heading in ("queries", *COLUMNS.values(), "MR", "adjusted MRR"):
+        table.add_column(heading, justify="right")
+    for name, metrics in rows.items():
+        figures = [f"{getattr(metrics, key):.3f}" for key in COLUMNS]
+        table.add_row(
+            Text(name), f"{metrics.queries:,}", *figures, f"{metrics.mr:,.0f}", f"{metrics.adjusted_mrr_index:.3f}"
+        )
+    return table
+
+
+def comparison_table(labels: list[str], differences: list[dict[str, PairedDifference]]) -> Table:
+    """Each later run minus the first, with interval and p."""
+    table = Table(title=f"Difference from {labels[0]}", title_justify="left", title_style="bold")
+    table.add_column("")
+    for heading in COLUMNS.values():
+        table.add_column(heading, justify="right")
+    for label, row in zip(labels[1:], differences, strict=True):
+        table.add_row(label, *(_difference(row[key]) for key in COLUMNS))
+    return table
+
+
+def _difference(found: PairedDifference) -> Text:
+    low, high = found.interval
+    sure = "bold" if low > 0 or high < 0 else ""
+    return Text.assemble((f"{found.difference:+.3f}", sure), (f" [{low:+.3f} {high:+.3f}] p={found.p_value:.2g}", "dim"))
+
+
+def counts_table(title: str, graph: Graph) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for name in graph.counts():
+        table.add_column(name, justify="right")
+    table.add_row(*(f"{count:,}" for count in graph.counts().values()))
+    return table

@@ -1,0 +1,25 @@
+"""A bar for reading and downloading, on a terminal only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bique.cli.screen import aside
+
+
+@contextmanager
+def transfer_display(doing: str) -> Iterator[Callable[[str, int, int | None], None]]:
+    """Called with a name, what is done and what there is in all; one bar per name."""
+    columns = TextColumn(f"{doing} {{task.description}}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=aside, transient=True, disable=not aside.is_terminal) as bars:
+        tasks: dict[str, int] = {}
+
+        def show(name: str, done: int, total: int | None) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total)
+            bars.update(tasks[name], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield show

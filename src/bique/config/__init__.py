@@ -1,0 +1,28 @@
+"""Configuration: pydantic over TOML. Every option is honoured or refused; an unknown one gets a suggestion."""
+
+from bique.config.files import dump_config, load_config, override, parse_config
+from bique.config.schema import (
+    EvaluationConfig,
+    ModelConfig,
+    ObjectiveConfig,
+    OptimizerConfig,
+    PenaltyConfig,
+    RunConfig,
+    Ties,
+    TrainingConfig,
+)
+
+__all__ = [
+    "EvaluationConfig",
+    "ModelConfig",
+    "ObjectiveConfig",
+    "OptimizerConfig",
+    "PenaltyConfig",
+    "RunConfig",
+    "Ties",
+    "TrainingConfig",
+    "dump_config",
+    "load_config",
+    "override",
+    "parse_config",
+]

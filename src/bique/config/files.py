@@ -1,0 +1,97 @@
+"""TOML in, TOML out, dotted overrides, and errors that name the key, the value and the nearest right one."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+import tomli_w
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from bique.errors import UserError, did_you_mean
+from bique.config.schema import RunConfig
+
+Tree = dict[str, Any]
+
+
+def load_config(file: Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """A recipe file, with `key=value` overrides on top."""
+    return parse_config(override(_read(file), overrides), str(file))
+
+
+def _read(file: Path) -> Tree:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}; give the path of a recipe (a TOML file)") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: not valid TOML: {error}") from error
+
+
+def override(tree: Tree, assignments: Iterable[str]) -> Tree:
+    """A new tree with `training.epochs=5`-like assignments applied; values are TOML, or plain words."""
+    result = _copy(tree)
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.strip():
+            raise UserError(f"--set {assignment!r}: expected key=value, for example training.epochs=50")
+        _assign(result, key.strip().split("."), _toml_value(value.strip()))
+    return result
+
+
+def _copy(tree: Tree) -> Tree:
+    return {key: _copy(cast("Tree", value)) if isinstance(value, dict) else value for key, value in tree.items()}
+
+
+def _assign(tree: Tree, path: list[str], value: object) -> None:
+    *sections, last = path
+    for section in sections:
+        inner = tree.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise UserError(f"--set {'.'.join(path)}: {section!r} is a value, not a section")
+        tree = cast("Tree", inner)
+    tree[last] = value
+
+
+def _toml_value(text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # a bare word such as adam or cuda
+
+
+def parse_config(tree: Tree, place: str = "settings") -> RunConfig:
+    try:
+        return RunConfig.model_validate(tree)
+    except ValidationError as error:
+        raise UserError(_explain(error.errors()[0], place)) from error
+
+
+def _explain(error: ErrorDetails, place: str) -> str:
+    key = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        known = _keys_beside(error["loc"])
+        return f"{place}: unknown key {key!r}{did_you_mean(str(error['loc'][-1]), known)} known here: {', '.join(known)}"
+    message = error["msg"].removeprefix("Value error, ")
+    if not key:
+        return f"{place}: {message}"
+    value = "" if error["type"] in ("value_error", "missing") else f" (found {error['input']!r})"
+    return f"{place}: {key}: {message[:1].lower()}{message[1:]}{value}"
+
+
+def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+    """The keys that are known where an unknown one was found."""
+    section: type[BaseModel] = RunConfig
+    for part in location[:-1]:
+        annotation = section.model_fields[str(part)].annotation
+        assert isinstance(annotation, type) and issubclass(annotation, BaseModel)
+        section = annotation
+    return list(section.model_fields)
+
+
+def dump_config(config: RunConfig) -> str:
+    """TOML that reads back to the same configuration; what is None is left out."""
+    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))

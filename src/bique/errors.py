@@ -1,0 +1,29 @@
+"""What a user can put right: one sentence with the value, the place and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Shown by the command line as one clear sentence, exit code 1."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` when something known is near, else nothing."""
+    known = list(known)
+    lowered = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.5)
+    return f"; did you mean {lowered[near[0]]!r}?" if near else ""
+
+
+def unknown(kind: str, word: str, known: Iterable[str]) -> UserError:
+    """`unknown model 'Bique'; did you mean 'bique'? choose one of: …`."""
+    known = list(known)
+    return UserError(f"unknown {kind} {word!r}{did_you_mean(word, known)} choose one of: {', '.join(known)}")
+
+
+def missing_extra(package: str, extra: str, purpose: str) -> UserError:
+    """An optional package is not installed: name it and say how to get it."""
+    return UserError(f"{purpose} needs the package {package!r}; install it with: pip install 'bique[{extra}]'")

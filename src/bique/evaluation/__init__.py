@@ -1,0 +1,24 @@
+"""Evaluation: streamed filtered ranking, metrics with intervals, and the protocol every number carries."""
+
+from bique.evaluation.baseline import FrequencyBaseline
+from bique.evaluation.evaluate import Evaluation, evaluate
+from bique.evaluation.metrics import Metrics, summarise
+from bique.evaluation.protocol import Protocol
+from bique.evaluation.ranking import Ranking, Scorer, rank_queries, score_tiles
+from bique.evaluation.significance import Interval, bootstrap, paired_bootstrap
+
+__all__ = [
+    "Evaluation",
+    "FrequencyBaseline",
+    "Interval",
+    "Metrics",
+    "Protocol",
+    "Ranking",
+    "Scorer",
+    "bootstrap",
+    "evaluate",
+    "paired_bootstrap",
+    "rank_queries",
+    "score_tiles",
+    "summarise",
+]

@@ -1,0 +1,54 @@
+"""Checkpoints: safetensors with a small JSON beside the tensors, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from bique.atomic import atomic_path
+from bique.errors import UserError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Named tensors and what they mean."""
+
+    tensors: dict[str, Tensor]
+    record: dict[str, Any]
+
+    def group(self, prefix: str) -> dict[str, Tensor]:
+        """The tensors named `prefix/…`, without the prefix."""
+        start = f"{prefix}/"
+        return {name.removeprefix(start): tensor for name, tensor in self.tensors.items() if name.startswith(start)}
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
+    record = json.dumps({"format": FORMAT, **checkpoint.record})
+    with atomic_path(path) as temporary:
+        try:
+            save_file(tensors, temporary, metadata={"bique": record})
+        except SafetensorError as error:  # it hides the disk's own error in its text
+            raise UserError(f"{path}: could not be saved ({error}); is the disk full?") from error
+
+
+def read_checkpoint(path: Path, device: str = "cpu") -> Checkpoint:
+    try:
+        with safe_open(path, framework="pt", device=device) as file:
+            record = json.loads((file.metadata() or {})["bique"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such checkpoint") from None
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise UserError(f"{path}: not a checkpoint of this program, or damaged ({error})") from error
+    if record.get("format") != FORMAT:
+        raise UserError(f"{path}: checkpoint format {record.get('format')!r}; this version reads format {FORMAT}")
+    return Checkpoint(tensors, record)

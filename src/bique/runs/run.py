@@ -1,0 +1,215 @@
+"""A run: config.toml, environment.json, metrics.jsonl, log.txt, vocabulary/, checkpoints/ and evaluations/."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import torch
+
+from bique.atomic import atomic_directory, disk_errors, write_text
+from bique.config import RunConfig, dump_config, load_config
+from bique.errors import UserError
+from bique.evaluation import Evaluation, Protocol, Ranking
+from bique.graph import Graph, Vocabulary
+from bique.graph.catalog import locate
+from bique.models import MODELS, Model
+from bique.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from bique.version import VERSION
+
+
+@dataclass(frozen=True)
+class Run:
+    path: Path
+    config: RunConfig
+
+    # making and opening --------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, config: RunConfig, graph: Graph, path: Path | None = None) -> Run:
+        """A new directory that holds all that the run needs but its graph."""
+        if config.graph is not None:
+            config = config.model_copy(update={"graph": config.graph.resolve()})
+        path = path or _free_path(Path("runs"), f"{graph.name}-{config.model.name}")
+        with atomic_directory(path) as directory:
+            (directory / "config.toml").write_text(dump_config(config), encoding="utf-8")
+            (directory / "environment.json").write_text(json.dumps(environment(), indent=2), encoding="utf-8")
+            for folder in ("checkpoints", "evaluations", "vocabulary"):
+                (directory / folder).mkdir()
+            graph.entities.save(directory / "vocabulary", "entities")
+            graph.relations.save(directory / "vocabulary", "relations")
+            record = {"name": graph.name, "hash": graph.hash, **graph.counts()}
+            (directory / "vocabulary" / "graph.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path | str) -> Run:
+        path = Path(path)
+        if not (path / "config.toml").is_file():
+            what = "is not a run (no config.toml in it)" if path.is_dir() else "does not exist"
+            raise UserError(f"{path}: {what}; make a run with: bique train --dataset wordnet")
+        return cls(path, load_config(path / "config.toml"))
+
+    # the graph -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def graph_record(self) -> dict[str, Any]:
+        """Name, hash and counts of the graph this run was trained on."""
+        file = self.path / "vocabulary" / "graph.json"
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UserError(f"{file}: cannot be read ({error}); the run is damaged") from error
+
+    @cached_property
+    def names(self) -> Graph:
+        """The graph's names without its facts: enough to ask questions when the graph itself is elsewhere."""
+        folder, none = self.path / "vocabulary", np.zeros((0, 3), dtype=np.int32)
+        origin = {"name": self.graph_record["name"]}
+        return Graph(Vocabulary.open(folder, "entities"), Vocabulary.open(folder, "relations"), none, none, none, origin)
+
+    def graph(self, path: Path | None = None) -> Graph:
+        """The graph of the run (or the one at `path`), refused if it is not the one the run was trained on."""
+        graph = open_graph(self.config) if path is None else Graph.open(path)
+        if graph.hash != self.graph_record["hash"]:
+            raise UserError(
+                f"{graph.path}: holds another graph ({graph.hash[:12]}) than {self.path} was trained on "
+                f"({self.graph_record['hash'][:12]}); give the right one with --graph"
+            )
+        return graph
+
+    # checkpoints and the model -------------------------------------------------------------------------------------
+
+    @property
+    def last(self) -> Path:
+        return self.path / "checkpoints" / "last.safetensors"
+
+    @property
+    def best(self) -> Path:
+        return self.path / "checkpoints" / "best.safetensors"
+
+    def model(self, device: str = "cpu", which: str = "best") -> tuple[Model, dict[str, Any]]:
+        """The trained model, ready to answer, and the record of its checkpoint."""
+        path = self.best if which == "best" else self.last
+        if not path.exists():
+            raise UserError(f"{self.path}: has no {which} checkpoint yet; train it with: bique resume {self.path}")
+        checkpoint = read_checkpoint(path)
+        model = MODELS[self.config.model.name].from_config(
+            self.config.model, self.names.num_entities, self.names.num_directed_relations, torch.Generator()
+        )
+        model.load_tables(checkpoint.group("model"))
+        return model.to(device).eval().requires_grad_(False), checkpoint.record
+
+    # metrics and log -----------------------------------------------------------------------------------------------
+
+    def append_metrics(self, record: dict[str, Any]) -> None:
+        self._append("metrics.jsonl", json.dumps(record))
+
+    def log(self, line: str) -> None:
+        self._append("log.txt", f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}")
+
+    def _append(self, name: str, line: str) -> None:
+        with disk_errors(self.path / name), (self.path / name).open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """One record per epoch. A line that a killed process left half-written is not one."""
+        file = self.path / "metrics.jsonl"
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        records: list[dict[str, Any]] = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                records.append(json.loads(line))
+        return records
+
+    def forget_after(self, epoch: int) -> None:
+        """Drop the records of epochs that will be trained again."""
+        kept = [json.dumps(record) + "\n" for record in self.metrics() if record["epoch"] <= epoch]
+        write_text(self.path / "metrics.jsonl", "".join(kept))
+
+    # evaluations ---------------------------------------------------------------------------------------------------
+
+    def save_evaluation(self, evaluation: Evaluation, summary: dict[str, Any]) -> None:
+        """The ranks, for paired comparisons, and the figures, for people."""
+        split = evaluation.protocol.split
+        counts = {
+            name: torch.from_numpy(getattr(evaluation.ranking, name).astype(np.int64))
+            for name in ("better", "equal", "candidates")
+        }
+        record = {"protocol": evaluation.protocol.to_json()}
+        write_checkpoint(self.path / "evaluations" / f"{split}.safetensors", Checkpoint(counts, record))
+        write_text(self.path / "evaluations" / f"{split}.json", json.dumps(summary, indent=2, ensure_ascii=False))
+
+    def evaluation(self, split: str) -> Evaluation:
+        file = self.path / "evaluations" / f"{split}.safetensors"
+        if not file.exists():
+            raise UserError(f"{self.path}: not ranked on {split} yet; do it with: bique evaluate {self.path} --split {split}")
+        saved = read_checkpoint(file)
+        ranking = Ranking(**{name: tensor.numpy() for name, tensor in saved.tensors.items()})
+        return Evaluation(Protocol.from_json(saved.record["protocol"]), ranking)
+
+    # one writer at a time ------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Two processes that train one run would write over each other. A killed process leaves no lock behind."""
+        with disk_errors(self.path), (self.path / ".lock").open("w") as file:
+            if not _lock(file):
+                raise UserError(f"{self.path}: another process is training this run")
+            yield
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system: no lock to be had
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def open_graph(config: RunConfig) -> Graph:
+    """The graph that a configuration names."""
+    if config.graph is not None:
+        return Graph.open(config.graph)
+    assert config.dataset is not None
+    return locate(config.dataset)
+
+
+def _free_path(folder: Path, stem: str) -> Path:
+    """runs/wordnet-bique-1, -2, …: the first that is not taken."""
+    stem = re.sub(r"[^\w.-]+", "-", stem)
+    number = 1
+    while (folder / f"{stem}-{number}").exists():
+        number += 1
+    return folder / f"{stem}-{number}"
+
+
+def environment() -> dict[str, Any]:
+    """Versions and hardware, for whoever wants to repeat the run."""
+    cuda = torch.cuda.is_available()
+    return {
+        "bique": VERSION,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+        "processor": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name() if cuda else None,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+    }

@@ -1,0 +1,16 @@
+"""Serving: a trained run answers questions."""
+
+from bique.serving.export import export_embeddings
+from bique.serving.predictor import AnswerTable, Prediction, Predictor, load
+from bique.serving.queries import Query, read_queries, write_answers
+
+__all__ = [
+    "AnswerTable",
+    "Prediction",
+    "Predictor",
+    "Query",
+    "export_embeddings",
+    "load",
+    "read_queries",
+    "write_answers",
+]

@@ -1,0 +1,62 @@
+"""Embeddings with their names, for other programs: .npy, .parquet or .tsv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from bique.atomic import atomic_path
+from bique.errors import UserError, unknown
+from bique.runs import Run
+
+FORMATS = (".npy", ".parquet", ".tsv")
+
+
+def export_embeddings(run: Run, destination: Path, what: str = "entities") -> list[Path]:
+    """Write the entity or relation table. The relation table's second half are the inverse relations.
+
+    A row is 8·units reals in the layout (4, units, 2): w, x, y, z; each unit's real and imaginary part. A relation row
+    is Q^×, then Q⁺ where the model translates. Beside .npy stands a .names.txt with a JSON string per row.
+    """
+    model, _ = run.model()
+    if what == "entities":
+        table, names = model.entities.numpy(), list(run.names.entities)
+    elif what == "relations":
+        table = model.relation.detach().numpy()
+        names = [run.names.relation_name(i) for i in range(run.names.num_directed_relations)]
+    else:
+        raise unknown("table", what, ("entities", "relations"))
+    if destination.suffix not in FORMATS:
+        raise UserError(f"{destination}: the ending says the format; choose one of {', '.join(FORMATS)}")
+    return {".npy": _npy, ".parquet": _parquet, ".tsv": _tsv}[destination.suffix](destination, names, table)
+
+
+def _npy(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
+    import json
+
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.save(file, table)
+    names_path = path.with_suffix(".names.txt")
+    with atomic_path(names_path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(name, ensure_ascii=False) + "\n" for name in names)
+    return [path, names_path]
+
+
+def _parquet(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
+    import polars
+
+    frame = polars.DataFrame({"name": names, "embedding": table})
+    with atomic_path(path) as temporary:
+        frame.write_parquet(temporary)
+    return [path]
+
+
+def _tsv(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
+    bad = next((name for name in names if "\t" in name or "\n" in name or "\r" in name), None)
+    if bad is not None:
+        raise UserError(f"{path}: the name {bad!r} holds a tab or line break, which .tsv cannot keep; use .parquet or .npy")
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for name, row in zip(names, table, strict=True):
+            file.write(name + "\t" + "\t".join(str(value) for value in row) + "\n")
+    return [path]

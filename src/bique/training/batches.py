@@ -1,0 +1,28 @@
+"""Batches: every epoch a new order, drawn from (seed, epoch) alone, so that any step can be gone back to."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from bique.graph import Graph
+from bique.shapes import Int
+
+
+class Batches:
+    """The training facts in both directions, cut into batches; the last one may be short."""
+
+    def __init__(self, graph: Graph, batch_size: int, seed: int, device: torch.device) -> None:
+        facts = torch.from_numpy(graph.both_directions(graph.train).astype("int64"))
+        self.facts: Int[Tensor, "facts 3"] = facts.to(device)
+        self.batch_size, self.seed = batch_size, seed
+        self.per_epoch = -(-len(facts) // batch_size)
+
+    def order(self, epoch: int) -> Int[Tensor, "facts"]:
+        """The order of an epoch, made on the CPU: the same on every device."""
+        # one odd multiplier keeps the streams of neighbouring seeds and epochs apart
+        generator = torch.Generator().manual_seed((self.seed * 0x9E3779B97F4A7C15 + epoch + 1) % 2**63)
+        return torch.randperm(len(self.facts), generator=generator).to(self.facts.device)
+
+    def batch(self, order: Int[Tensor, "facts"], step: int) -> Int[Tensor, "batch 3"]:
+        return self.facts[order[step * self.batch_size : (step + 1) * self.batch_size]]

@@ -1,0 +1,110 @@
+"""The state of one training: model, optimizer, place in the data; saved and restored to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+
+from bique.config import RunConfig
+from bique.errors import UserError
+from bique.graph import Graph
+from bique.models import build_model
+from bique.objectives import degree_weights
+from bique.runs import Checkpoint
+from bique.training.batches import Batches
+from bique.training.optimizers import load_optimizer_tensors, make_optimizer, optimizer_tensors
+from bique.training.step import Objective, take_step
+
+
+@dataclass
+class Place:
+    """Where training stands: whole epochs done, steps done of the next one, and what was best so far."""
+
+    epoch: int = 0
+    step: int = 0
+    loss_sum: float = 0.0
+    """Of the epoch under way, each batch weighted by its size."""
+    best_mrr: float | None = None
+    best_epoch: int = 0
+    seconds: float = 0.0
+    """Training time so far, over all sittings."""
+
+
+class Session:
+    """Everything that a step reads and writes."""
+
+    def __init__(self, config: RunConfig, graph: Graph, device: torch.device) -> None:
+        self.config, self.graph, self.device = config, graph, device
+        self.place = Place()
+        self.model = build_model(config.model, graph, config.training.seed).to(device)
+        self.optimizer = make_optimizer(config.optimizer, self.model)
+        self.batches = Batches(graph, config.training.batch_size, config.training.seed, device)
+        weights = target_weights(graph).to(device) if config.objective.target_weight == "degree" else None
+        self.objective = Objective(config.objective, config.penalty, weights)
+        self._loss_sum = torch.zeros((), dtype=torch.float64, device=device)
+
+    def step(self, order: torch.Tensor) -> None:
+        batch = self.batches.batch(order, self.place.step)
+        loss = take_step(self.model, self.objective, self.optimizer, batch)
+        self._loss_sum += loss.double() * len(batch)
+        self.place.step += 1
+
+    def epoch_loss(self) -> float:
+        """The mean loss over the epoch so far; an error if it is not a finite number."""
+        seen = min(self.place.step * self.batches.batch_size, len(self.batches.facts))
+        mean = self._loss_sum.item() / max(seen, 1)
+        if not np.isfinite(mean):
+            raise NotFinite(self.place, mean)
+        return mean
+
+    def next_epoch(self) -> None:
+        self.place.epoch, self.place.step = self.place.epoch + 1, 0
+        self._loss_sum.zero_()
+
+    def check_finite(self) -> None:
+        """No checkpoint is written of a model that has diverged."""
+        self.epoch_loss()
+        if not all(bool(torch.isfinite(table).all()) for table in self.model.parameters()):
+            raise NotFinite(self.place, float("nan"))
+
+    def save(self) -> Checkpoint:
+        self.check_finite()
+        self.place.loss_sum = self._loss_sum.item()
+        tensors = {f"model/{name}": table for name, table in self.model.tables().items()}
+        state = optimizer_tensors(self.optimizer, self.model)
+        tensors |= {f"optimizer/{name}": tensor for name, tensor in state.items()}
+        return Checkpoint(tensors, {"place": asdict(self.place)})
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        self.model.load_tables(checkpoint.group("model"))
+        load_optimizer_tensors(self.optimizer, self.model, checkpoint.group("optimizer"))
+        saved: dict[str, Any] = checkpoint.record["place"]
+        self.place = Place(**{field.name: saved[field.name] for field in fields(Place)})
+        self._loss_sum.fill_(self.place.loss_sum)
+
+
+class NotFinite(UserError):
+    """The loss or a table is no longer a finite number."""
+
+    def __init__(self, place: Place, value: float) -> None:
+        super().__init__(
+            f"the loss became {value} in epoch {place.epoch + 1}; the last good checkpoint is kept. "
+            "Try a smaller optimizer.learning_rate or a larger penalty.weight"
+        )
+
+
+def target_weights(graph: Graph) -> torch.Tensor:
+    """The weight of each entity as a target, from its degree over head and tail in train."""
+    degrees = np.bincount(graph.train[:, [0, 2]].ravel(), minlength=graph.num_entities)
+    return degree_weights(torch.from_numpy(degrees))
+
+
+def choose_device(wanted: str) -> torch.device:
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise UserError("training.device = 'cuda', but no CUDA device is here; use 'auto' or 'cpu'")
+    if wanted == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(wanted)

@@ -1,0 +1,3 @@
+"""The version, alone: the build reads it without importing torch."""
+
+VERSION = "0.1.0"

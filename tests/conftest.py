@@ -1,0 +1,48 @@
+"""Shapes in signatures are checked here, and only here; a small graph for whoever needs one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+ROOMS = ("algebra", "graph", "objectives", "models", "evaluation", "training", "runs", "serving")
+install_import_hook([f"bique.{room}" for room in ROOMS], "beartype.beartype")
+
+settings.register_profile("suite", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("suite")
+
+
+@pytest.fixture(autouse=True)
+def no_real_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests share one cache of prepared graphs, never the user's."""
+    if "BIQUE_TEST_CACHE" not in os.environ:
+        os.environ["BIQUE_TEST_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    monkeypatch.setenv("BIQUE_CACHE", os.environ["BIQUE_TEST_CACHE"])
+    monkeypatch.delenv("BIQUE_DATASETS", raising=False)
+
+
+@pytest.fixture(scope="session")
+def small_graph():  # noqa: ANN201
+    """40 entities, 3 relations: a cyclic next, a symmetric pair and a tree, so that a model has something to learn."""
+    from bique.graph import Graph, Vocabulary
+
+    generator = np.random.default_rng(0)
+    count = 40
+    ring = [(i, 0, (i + 1) % count) for i in range(count)]
+    pairs = [fact for i in range(0, count, 2) for fact in ((i, 1, i + 1), (i + 1, 1, i))]
+    tree = [(i, 2, i // 3) for i in range(1, count)]
+    facts = generator.permutation(np.array(ring + pairs + tree, dtype=np.int32))
+    entities = Vocabulary.from_names(f"entity {i:02d}" for i in range(count))
+    relations = Vocabulary.from_names(["a next", "b pair", "c parent"])
+    return Graph(entities, relations, facts[:90], facts[90:105], facts[105:], {"name": "small"})
+
+
+@pytest.fixture
+def small_graph_directory(small_graph, tmp_path: Path) -> Path:  # noqa: ANN001
+    small_graph.save(tmp_path / "graph")
+    return tmp_path / "graph"

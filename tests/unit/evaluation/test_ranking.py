@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bique.config import EvaluationConfig, ModelConfig
+from bique.errors import UserError
+from bique.evaluation import FrequencyBaseline, Ranking, evaluate, rank_queries
+from bique.evaluation.ranking import CANDIDATES, QUERIES
+from bique.graph import Answers
+from bique.models import BiQUE, build_model
+
+
+class Given:
+    """Scores straight from a table: relation r of head h has row scores[h]."""
+
+    def __init__(self, scores: torch.Tensor) -> None:
+        self.entities = scores.T.contiguous()
+
+    def query(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.one_hot(heads, self.entities.shape[1]).to(self.entities.dtype)
+
+    def similarity(self, query: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
+        return query @ candidates.T
+
+
+def ranks_by_sorting(scores: np.ndarray, queries: np.ndarray, known: np.ndarray) -> list[tuple[int, int, int]]:
+    """(better, equal, candidates) the slow way, one query after the other."""
+    result = []
+    for h, r, t in queries:
+        removed = {int(tail) for head, relation, tail in known if (head, relation) == (h, r)} - {int(t)}
+        rivals = [scores[h, e] for e in range(scores.shape[1]) if e not in removed and e != t]
+        result.append(
+            (sum(s > scores[h, t] for s in rivals), sum(s == scores[h, t] for s in rivals), len(rivals) + 1)
+        )
+    return result
+
+
+@given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 200))
+def test_ranking_counts_like_a_plain_loop(seed: int, levels: int, count: int) -> None:
+    generator = np.random.default_rng(seed)
+    scores = generator.integers(0, levels + 1, (12, 12)).astype(np.float32)  # few levels: many ties
+    known = generator.integers(0, (12, 2, 12), (30, 3)).astype(np.int32)
+    queries = generator.integers(0, (12, 2, 12), (count, 3)).astype(np.int32)
+    ranking = rank_queries(Given(torch.from_numpy(scores)), queries, Answers.from_triples(known, 2))
+    found = list(zip(ranking.better, ranking.equal, ranking.candidates, strict=True))
+    assert found == ranks_by_sorting(scores, queries, known)
+
+
+def test_ties_count_against_the_target_half_or_not_at_all() -> None:
+    ranking = Ranking(np.array([2]), np.array([3]), np.array([10]))
+    assert [ranking.ranks(ties)[0] for ties in ("worst", "mean", "best")] == [6.0, 4.5, 3.0]
+
+
+@pytest.mark.parametrize("units", [3, 16])
+def test_rank_does_not_depend_on_memory_or_tile_size(units: int) -> None:
+    entities = 3 * CANDIDATES + 17
+    model = BiQUE(entities, 4, units=units, generator=torch.Generator().manual_seed(0), scale=1.0)
+    generator = np.random.default_rng(0)
+    queries = generator.integers(0, (entities, 4, entities), (2 * QUERIES + 5, 3)).astype(np.int32)
+    answers = Answers.from_triples(queries, 4)
+    block = QUERIES * CANDIDATES * 4
+    found = [rank_queries(model, queries, answers, memory) for memory in (1, block, 2 * block, 3 * block, 1 << 30)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].better, other.better)
+        np.testing.assert_array_equal(found[0].equal, other.equal)
+
+
+def test_equal_embeddings_tie_wherever_they_stand() -> None:
+    """Twins at the two ends of the table, in blocks of different fill, get the same score to the last bit."""
+    entities = 2 * CANDIDATES + 3
+    model = BiQUE(entities, 2, units=8, generator=torch.Generator().manual_seed(3), scale=1.0)
+    twins = [0, 1, CANDIDATES - 1, CANDIDATES, entities - 1]
+    with torch.no_grad():
+        model.entity[twins] = model.entity[0].clone()
+    queries = np.array([(h, 0, t) for h in range(5, 40) for t in twins], dtype=np.int32)
+    ranking = rank_queries(model, queries, Answers.from_triples(queries[:0], 2))
+    assert set(ranking.equal) == {len(twins) - 1}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_score_that_is_not_finite_is_an_error_never_rank_one(value: float, small_graph) -> None:  # noqa: ANN001
+    model = build_model(ModelConfig(units=2), small_graph, 0)
+    with torch.no_grad():
+        model.entity[3, 5] = value
+    with pytest.raises(UserError, match="not a finite number"):
+        evaluate(model, small_graph, "test")
+
+
+def test_evaluation_does_not_change_the_known_answers(small_graph) -> None:  # noqa: ANN001
+    model = build_model(ModelConfig(units=2), small_graph, 0)
+    before = small_graph.answers.tails.copy()
+    first, second = (evaluate(model, small_graph, "test").metrics for _ in range(2))
+    assert first == second
+    np.testing.assert_array_equal(before, small_graph.answers.tails)
+
+
+def test_unseen_entities_stay_in_the_evaluation(small_graph) -> None:  # noqa: ANN001
+    from dataclasses import replace
+
+    model = build_model(ModelConfig(units=2), small_graph, 0)
+    seen_once = replace(small_graph, train=small_graph.train[:3])
+    assert evaluate(model, seen_once, "test").metrics.queries == 2 * len(small_graph.test)
+
+
+def test_the_baseline_orders_tails_by_how_often_the_relation_has_them(small_graph) -> None:  # noqa: ANN001
+    baseline = FrequencyBaseline(small_graph)
+    relation = torch.tensor([2])
+    scores = baseline.similarity(baseline.query(torch.tensor([0]), relation), baseline.entities)[0]
+    expected = np.bincount(small_graph.train[small_graph.train[:, 1] == 2][:, 2], minlength=small_graph.num_entities)
+    np.testing.assert_array_equal(scores.numpy(), expected)
+    inverse = small_graph.inverse(2)
+    scores = baseline.similarity(baseline.query(torch.tensor([0]), torch.tensor([inverse])), baseline.entities)[0]
+    expected = np.bincount(small_graph.train[small_graph.train[:, 1] == 2][:, 0], minlength=small_graph.num_entities)
+    np.testing.assert_array_equal(scores.numpy(), expected)
+
+
+def test_the_breakdowns_add_up_to_the_whole(small_graph) -> None:  # noqa: ANN001
+    model = build_model(ModelConfig(units=2), small_graph, 0)
+    evaluation = evaluate(model, small_graph, "test", EvaluationConfig(ties="mean"))
+    for kind, rows in evaluation.breakdown(small_graph).items():
+        assert sum(row.queries for row in rows.values()) == evaluation.metrics.queries, kind
+        mean = sum(row.mrr * row.queries for row in rows.values()) / evaluation.metrics.queries
+        assert mean == pytest.approx(evaluation.metrics.mrr), kind
+
+
+def test_an_empty_split_is_one_sentence(small_graph) -> None:  # noqa: ANN001
+    from dataclasses import replace
+
+    with pytest.raises(UserError, match="is empty"):
+        evaluate(FrequencyBaseline(small_graph), replace(small_graph, test=small_graph.test[:0]), "test")

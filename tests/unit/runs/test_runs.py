@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import errno
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from bique.atomic import atomic_directory, atomic_path, write_text
+from bique.config import EvaluationConfig, parse_config
+from bique.errors import UserError
+from bique.evaluation import FrequencyBaseline, evaluate
+from bique.graph import Graph
+from bique.models import build_model
+from bique.runs import Checkpoint, Run, compare, read_checkpoint, write_checkpoint
+
+
+def new_run(directory: Path, path: Path) -> tuple[Run, Graph]:
+    graph = Graph.open(directory)
+    return Run.create(parse_config({"graph": str(directory), "model": {"units": 2}}), graph, path), graph
+
+
+def test_a_checkpoint_comes_back_to_the_last_bit(tmp_path: Path) -> None:
+    tensors = {"a/b": torch.randn(3, 4), "a/c": torch.tensor(2.5, dtype=torch.float64), "n": torch.arange(5)}
+    write_checkpoint(tmp_path / "x.safetensors", Checkpoint(tensors, {"place": {"loss": 0.1 + 0.2}}))
+    found = read_checkpoint(tmp_path / "x.safetensors")
+    assert all(torch.equal(found.tensors[name], tensors[name]) for name in tensors)
+    assert found.record["place"]["loss"] == 0.1 + 0.2
+    assert set(found.group("a")) == {"b", "c"}
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\x00" * 100, b"\xff\xff\xff\xff\xff\xff\xff\x7f{}"])
+def test_a_damaged_checkpoint_is_one_sentence(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(content)
+    with pytest.raises(UserError, match="damaged"):
+        read_checkpoint(tmp_path / "x.safetensors")
+
+
+def test_a_truncated_checkpoint_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "x.safetensors"
+    write_checkpoint(file, Checkpoint({"a": torch.randn(100)}, {}))
+    file.write_bytes(file.read_bytes()[:-7])
+    with pytest.raises(UserError, match="damaged"):
+        read_checkpoint(file)
+
+
+def test_a_run_opens_with_the_names_and_settings_it_was_made_with(small_graph_directory: Path, tmp_path: Path) -> None:
+    run, graph = new_run(small_graph_directory, tmp_path / "run")
+    again = Run.open(run.path)
+    assert again.config == run.config
+    assert list(again.names.entities) == list(graph.entities)
+    assert again.graph().hash == graph.hash
+    assert json.loads((run.path / "environment.json").read_text())["torch"] == torch.__version__
+
+
+def test_another_graph_at_the_same_place_is_refused(small_graph: Graph, tmp_path: Path) -> None:
+    small_graph.save(tmp_path / "graph")
+    run, _ = new_run(tmp_path / "graph", tmp_path / "run")
+    (tmp_path / "graph").rename(tmp_path / "old")
+    replace(small_graph, train=small_graph.train[1:]).save(tmp_path / "graph")
+    with pytest.raises(UserError, match="holds another graph"):
+        run.graph()
+    assert run.graph(tmp_path / "old").hash == small_graph.hash
+
+
+def test_runs_without_a_given_place_get_the_first_free_number(small_graph_directory: Path, tmp_path: Path, monkeypatch) -> None:  # noqa: ANN001
+    monkeypatch.chdir(tmp_path)
+    graph = Graph.open(small_graph_directory)
+    config = parse_config({"graph": str(small_graph_directory)})
+    assert [str(Run.create(config, graph).path) for _ in range(2)] == ["runs/small-bique-1", "runs/small-bique-2"]
+
+
+def evaluated(path: Path, directory: Path, scorer_seed: int | None, ties: str = "worst", split: str = "test") -> Run:
+    run, graph = new_run(directory, path)
+    scorer = FrequencyBaseline(graph) if scorer_seed is None else build_model(run.config.model, graph, scorer_seed)
+    evaluation = evaluate(scorer, graph, split, EvaluationConfig(ties=ties))
+    run.save_evaluation(evaluation, evaluation.as_dict(graph, 100))
+    return run
+
+
+def test_saved_ranks_come_back_and_are_compared_in_pairs(small_graph_directory: Path, tmp_path: Path) -> None:
+    one = evaluated(tmp_path / "one", small_graph_directory, 1)
+    two = evaluated(tmp_path / "two", small_graph_directory, None)
+    found = compare([one, two], "test", 500)
+    difference = found.differences[0]["mrr"].difference
+    assert difference == pytest.approx(found.evaluations[1].metrics.mrr - found.evaluations[0].metrics.mrr)
+    summary = json.loads((two.path / "evaluations" / "test.json").read_text())
+    assert summary["metrics"]["mrr"] == found.evaluations[1].metrics.mrr
+
+
+def test_unlike_protocols_are_not_put_side_by_side(small_graph_directory: Path, tmp_path: Path) -> None:
+    one = evaluated(tmp_path / "one", small_graph_directory, 1)
+    other = evaluated(tmp_path / "other", small_graph_directory, 1, ties="mean")
+    with pytest.raises(UserError, match="not measured alike \\(ties: worst / mean\\)"):
+        compare([one, other])
+
+
+def test_a_run_that_was_not_ranked_says_how_to_rank_it(small_graph_directory: Path, tmp_path: Path) -> None:
+    run, _ = new_run(small_graph_directory, tmp_path / "run")
+    with pytest.raises(UserError, match="bique evaluate"):
+        compare([run, run])
+
+
+def test_a_failed_write_leaves_the_former_file_and_no_litter(tmp_path: Path) -> None:
+    write_text(tmp_path / "file", "old")
+    with pytest.raises(UserError, match="no space left"), atomic_path(tmp_path / "file") as temporary:
+        temporary.write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert (tmp_path / "file").read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_failed_directory_never_appears(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), atomic_directory(tmp_path / "new") as temporary:
+        (temporary / "file").write_text("half")
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_directory_is_never_written_over(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("kept")
+    with pytest.raises(UserError, match="exists already"), atomic_directory(tmp_path / "there"):
+        pass
+    assert (tmp_path / "there" / "file").read_text() == "kept"

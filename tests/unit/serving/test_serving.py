@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+import torch
+
+import bique
+from bique.config import parse_config
+from bique.errors import UserError
+from bique.graph import Graph
+from bique.runs import Run
+from bique.serving import Query, export_embeddings, read_queries, write_answers
+from bique.training import train
+
+
+@pytest.fixture(scope="module")
+def run(small_graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("serving")
+    graph = small_graph.save(folder / "graph")
+    training = {"epochs": 20, "batch_size": 32, "device": "cpu"}
+    config = parse_config({"graph": str(folder / "graph"), "model": {"units": 8}, "training": training})
+    run = Run.create(config, graph, folder / "run")
+    train(run, graph)
+    return run
+
+
+def test_three_lines_of_python_give_a_table(run: Run) -> None:
+    predictor = bique.load(run.path)
+    table = predictor.tails("entity 04", "c parent", top=3)
+    assert "entity 04  —c parent→  ?" in str(table)
+    assert len(table) == 3
+
+
+def test_tails_are_the_best_scores_of_all_entities_with_softmax_probabilities(run: Run, small_graph: Graph) -> None:
+    model, _ = run.model()
+    head, relation = 7, 1
+    scores = model.score_all(torch.tensor([head]), torch.tensor([relation]))[0]
+    order = scores.argsort(descending=True).tolist()
+    table = bique.load(run.path).tails(small_graph.entities[head], "b pair", top=40)
+    assert [one.name for one in table] == [small_graph.entities[i] for i in order]
+    assert [one.probability for one in table] == pytest.approx(scores.softmax(0)[order].tolist(), rel=1e-5)
+    assert sum(one.probability for one in table) == pytest.approx(1, rel=1e-5)
+
+
+def test_heads_are_tails_of_the_inverse_relation(run: Run, small_graph: Graph) -> None:
+    model, _ = run.model()
+    scores = model.score_all(torch.tensor([3]), torch.tensor([small_graph.inverse(2)]))[0]
+    best = small_graph.entities[int(scores.argmax())]
+    assert bique.load(run.path).heads("c parent", "entity 03", top=1)[0].name == best
+
+
+def test_known_facts_are_marked_and_left_out_on_request(run: Run, small_graph: Graph) -> None:
+    head, relation, tail = (int(i) for i in small_graph.train[0])
+    names = small_graph.entities[head], small_graph.relations[relation]
+    predictor = bique.load(run.path)
+    every = predictor.tails(*names, top=40)
+    known = {one.name for one in every if one.known}
+    assert known == {small_graph.entities[int(i)] for i in small_graph.answers.of(head, relation)}
+    assert small_graph.entities[tail] in known
+    new = predictor.tails(*names, top=40, only_new=True)
+    assert [one.name for one in new] == [one.name for one in every if not one.known]
+    assert [one.rank for one in new] == [one.rank for one in every if not one.known]
+
+
+def test_relations_between_two_entities_are_ranked_by_score(run: Run, small_graph: Graph) -> None:
+    model, _ = run.model()
+    table = bique.load(run.path).relations("entity 04", "entity 01")
+    every = torch.arange(3)
+    scores = model.score(torch.full((3,), 4), every, torch.full((3,), 1))
+    assert [one.name for one in table] == [small_graph.relations[i] for i in scores.argsort(descending=True).tolist()]
+    assert sum(one.probability for one in table) == pytest.approx(1, rel=1e-5)
+    assert next(one for one in table if one.name == "c parent").known
+
+
+def test_a_misspelt_name_gets_the_nearest_names(run: Run) -> None:
+    with pytest.raises(UserError, match="no entity is called 'entty 04'; the nearest are: entity 04"):
+        bique.load(run.path).tails("entty 04", "c parent")
+    with pytest.raises(UserError, match="no relation is called 'c_parent'; the nearest are: c parent"):
+        bique.load(run.path).tails("entity 04", "c_parent")
+
+
+def test_a_run_whose_graph_has_gone_still_answers_but_knows_no_facts(run: Run, tmp_path: Path) -> None:
+    moved = run.path.parent / "moved"
+    graph = run.config.graph
+    assert graph is not None
+    graph.rename(moved)
+    try:
+        predictor = bique.load(run.path)
+        assert predictor.tails("entity 04", "c parent")[0].known is None
+        with pytest.raises(UserError, match="--graph"):
+            predictor.tails("entity 04", "c parent", only_new=True)
+        assert bique.load(run.path, moved).tails("entity 04", "c parent")[0].known is not None
+    finally:
+        moved.rename(graph)
+
+
+def test_questions_in_a_file_get_answers_in_a_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "q.tsv").write_text("entity 04\tc parent\t?\n?\ta next\tentity 01\r\nentity 04\t?\tentity 01\n")
+    predictor = bique.load(run.path)
+    asked = read_queries(tmp_path / "q.tsv")
+    assert asked[2] == Query("entity 04", None, "entity 01")
+    for name in ("a.tsv", "a.jsonl"):
+        count = write_answers(tmp_path / name, ((query, query.ask(predictor, 2, only_new=False)) for query in asked))
+        assert count == 3
+    rows = [line.split("\t") for line in (tmp_path / "a.tsv").read_text().splitlines()]
+    assert rows[0] == ["head", "relation", "tail", "rank", "answer", "score", "probability", "known"]
+    assert len(rows) == 1 + 3 * 2
+    first = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])
+    assert first["answers"][0]["name"] == rows[1][4]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.tsv", "a\tb"),
+        ("q.tsv", "a\tb\tc"),
+        ("q.tsv", "?\t?\tc"),
+        ("q.jsonl", "{"),
+        ("q.jsonl", '{"head": "a"}'),
+        ("q.jsonl", "[1]"),
+        ("q.jsonl", '{"head": 1, "tail": "a"}'),
+    ],
+)
+def test_a_bad_question_names_its_line(name: str, text: str, tmp_path: Path) -> None:
+    good = '{"head": "a", "tail": "b"}' if name.endswith("jsonl") else "a\tb\t?"
+    (tmp_path / name).write_text(f"{good}\n{text}\n")
+    with pytest.raises(UserError, match=f"{name}:2: "):
+        read_queries(tmp_path / name)
+
+
+def test_exported_tables_hold_the_embeddings_with_their_names(run: Run, tmp_path: Path) -> None:
+    model, _ = run.model()
+    entity = model.entities.numpy()
+    export_embeddings(run, tmp_path / "e.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "e.npy"), entity)
+    names = [json.loads(line) for line in (tmp_path / "e.names.txt").read_text().splitlines()]
+    assert names == list(run.names.entities)
+    export_embeddings(run, tmp_path / "e.parquet")
+    frame = polars.read_parquet(tmp_path / "e.parquet")
+    np.testing.assert_array_equal(frame["embedding"].to_numpy(), entity)
+    assert frame["name"].to_list() == names
+    export_embeddings(run, tmp_path / "r.tsv", "relations")
+    rows = [line.split("\t") for line in (tmp_path / "r.tsv").read_text().splitlines()]
+    assert [row[0] for row in rows] == ["a next", "b pair", "c parent", "a next⁻¹", "b pair⁻¹", "c parent⁻¹"]
+    np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=np.float32), model.relation.numpy())
+    with pytest.raises(UserError, match="choose one of .npy"):
+        export_embeddings(run, tmp_path / "e.xlsx")
