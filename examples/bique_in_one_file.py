@@ -1,12 +1,12 @@
 """BiQUE in one file: read facts, train, rank, answer. Needs torch only, imports nothing from the package.
 
-    python examples/bique_in_one_file.py FOLDER     (FOLDER holds train.txt, valid.txt, test.txt: head<TAB>relation<TAB>tail)
+    python examples/bique_in_one_file.py FOLDER     (with train.txt, valid.txt, test.txt: head<TAB>relation<TAB>tail)
 
 An entity is k biquaternions w + x𝐢 + y𝐣 + z𝐤 with complex coefficients; a relation is two such vectors, Q⁺ and Q^×.
 
     score(h, r, t) = ⟨(Q_h + Q_r⁺) Q_r^×, Q_t⟩        (dot product of 8k reals)
 
-Every fact is learned in both directions: (h, r, t) and (t, r⁻¹, h). The package does the same, faster, with checkpoints;
+Every fact is learned in both directions: (h, r, t) and (t, r⁻¹, h). The package does the same with checkpoints and all;
 a test holds the first twenty losses of the two against each other.
 """
 
@@ -88,7 +88,11 @@ def cubed_norms(rows: Tensor) -> Tensor:
 def batch_loss(entity: Tensor, relation: Tensor, batch: Tensor, penalty: float) -> Tensor:
     """Softmax cross-entropy over all entities, plus group N3 on the translated head, the tail and Q^×."""
     h, r, t = batch.unbind(1)
-    head, rel, tail = functional.embedding(h, entity), functional.embedding(r, relation), functional.embedding(t, entity)
+    head, rel, tail = (
+        functional.embedding(h, entity),
+        functional.embedding(r, relation),
+        functional.embedding(t, entity),
+    )
     loss = functional.cross_entropy(query(head, rel) @ entity.T, t)
     product, translation = rel.chunk(2, dim=1)
     n3 = 2 * cubed_norms(head + translation) + 2 * cubed_norms(tail) + 0.5 * cubed_norms(product)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# two workers on two cores: more threads than that wait for each other (set before torch is imported)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -27,7 +30,7 @@ def no_real_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
 
 
 @pytest.fixture(scope="session")
-def small_graph():  # noqa: ANN201
+def small_graph():
     """40 entities, 3 relations: a cyclic next, a symmetric pair and a tree, so that a model has something to learn."""
     from bique.graph import Graph, Vocabulary
 
@@ -43,6 +46,6 @@ def small_graph():  # noqa: ANN201
 
 
 @pytest.fixture
-def small_graph_directory(small_graph, tmp_path: Path) -> Path:  # noqa: ANN001
+def small_graph_directory(small_graph, tmp_path: Path) -> Path:
     small_graph.save(tmp_path / "graph")
     return tmp_path / "graph"

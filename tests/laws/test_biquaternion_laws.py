@@ -98,19 +98,19 @@ BY_NAME = {"1": ONE, "i": I, "j": J, "k": K, "-1": -ONE, "-i": -I, "-j": -J, "-k
 
 
 @pytest.mark.parametrize(("left", "right"), TABLE)
-def test_units_i_j_k_multiply_by_the_table(left, right):
+def test_units_i_j_k_multiply_by_the_table_equation_3(left, right):
     assert torch.equal(multiply(BY_NAME[left], BY_NAME[right]), BY_NAME[TABLE[left, right]])
 
 
 @pytest.mark.parametrize("unit", [I, J, K])
-def test_the_complex_unit_commutes_with_i_j_and_k(unit):
+def test_the_complex_unit_commutes_with_i_j_and_k_equation_3(unit):
     complex_unit = 1j * ONE
     assert torch.equal(multiply(complex_unit, unit), multiply(unit, complex_unit))
     assert torch.equal(multiply(complex_unit, complex_unit), -ONE)
 
 
 @given(p=BIQUATERNIONS, q=BIQUATERNIONS)
-def test_hamilton_product_distributes_over_the_units_equation_4(p, q):
+def test_hamilton_product_distributes_over_the_units_equation_5(p, q):
     expected = sum(
         p[a] * q[b] * BY_NAME[TABLE[left, right]] for a, left in enumerate("1ijk") for b, right in enumerate("1ijk")
     )

@@ -38,19 +38,19 @@ def column(q):
 
 
 @given(q=BIQUATERNIONS)
-def test_right_matrix_is_printed_so_equation_3(q):
+def test_right_matrix_is_printed_so_equation_4(q):
     w, x, y, z = q[:, 0].tolist()
     printed = [[w, -x, -y, -z], [x, w, z, -y], [y, -z, w, x], [z, y, -x, w]]
     assert torch.equal(right_matrix(q), torch.tensor([printed], dtype=torch.complex128))
 
 
 @given(p=BIQUATERNIONS, q=BIQUATERNIONS)
-def test_hamilton_product_is_matrix_vector_product_equation_5(p, q):
+def test_hamilton_product_is_matrix_vector_product_equation_6(p, q):
     assert_equal(column(multiply(p, q)), right_matrix(q) @ column(p))
 
 
 @given(p=BIQUATERNIONS, q=BIQUATERNIONS)
-def test_matrix_of_product_reverses_order_equation_6(p, q):
+def test_matrix_of_product_reverses_order_equation_7(p, q):
     assert_equal(right_matrix(multiply(p, q)), right_matrix(q) @ right_matrix(p))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bique.algebra.scale import take_out_scale, times_real
+from bique.algebra.scale import take_out_scale
 from bique.shapes import Bool, Complex, Float, Inexact
 
 # ‖q‖² is a sum of four rounded squares; what is smaller than this many roundings of it is not told from zero
@@ -36,7 +36,7 @@ def basis_like(q: Inexact[Tensor, "*n 4 units"]) -> Inexact[Tensor, "4 4 1"]:
 
 
 def multiply(p: Inexact[Tensor, "*#n 4 #units"], q: Inexact[Tensor, "*#n 4 #units"]) -> Inexact[Tensor, "*#n 4 #units"]:
-    """The Hamilton product pq (equation 4 of the paper): associative, not commutative. p and q broadcast."""
+    """The Hamilton product pq (equation 5 of the paper): associative, not commutative. p and q broadcast."""
     a, b, c, d = p.unbind(-2)
     w, x, y, z = q.unbind(-2)
     return torch.stack(
@@ -109,11 +109,8 @@ def squared_norm(q: Inexact[Tensor, "*n coefficients units"]) -> Inexact[Tensor,
 def norm(q: Inexact[Tensor, "*n coefficients units"]) -> Inexact[Tensor, "*n units"]:
     """‖q‖ = √(‖q‖²), the complex root with argument in (-π/2, π/2]; its gradient is taken as 0 where ‖q‖ = 0."""
     p, scale = take_out_scale(q)
-    square = squared_norm(p)
-    if square.is_complex():
-        # -1 - 0𝐈 has the root -𝐈 and -1 + 0𝐈 the root 𝐈; adding +0 makes both +0
-        square = torch.complex(square.real, square.imag + 0.0)
-    return _root(square) * scale
+    # -1 - 0𝐈 would have the root -𝐈, but a sum is never -0
+    return _root(squared_norm(p)) * scale
 
 
 def vector_norm(q: Inexact[Tensor, "*n coefficients units"]) -> Float[Tensor, "*n units"]:
@@ -161,7 +158,7 @@ class _SquaredNorm(torch.autograd.Function):
     def forward(ctx: Any, q: Inexact[Tensor, "*n coefficients units"]) -> Inexact[Tensor, "*n units"]:
         ctx.save_for_backward(q)
         p, scale = take_out_scale(q)
-        return times_real(times_real(p.square().sum(-2), scale), scale)
+        return p.square().sum(-2) * scale * scale
 
     @staticmethod
     def backward(ctx: Any, *gradients: Inexact[Tensor, "*n units"]) -> Inexact[Tensor, "*n coefficients units"]:

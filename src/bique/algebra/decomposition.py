@@ -83,7 +83,7 @@ class Decomposition:
 def decompose(q: Complex[Tensor, "*n 4 units"], null: Literal["raise", "mask"] = "raise") -> Decomposition:
     """Theorem 4.1 for any biquaternion but the null ones: ZeroDivisionError, or with null="mask" `exists` is false."""
     exists = ~is_null(q)
-    if null == "raise":
+    if null != "mask":
         refuse(~exists, 'biquaternions are null (‖q‖ = 0) and have no decomposition; null="mask" leaves them out')
     # 1 stands in for a null element: its angle, phase, rapidity and axes are the zeros promised above
     p, power = take_out_scale(torch.where(exists.unsqueeze(-2), q, basis_like(q)[0]))

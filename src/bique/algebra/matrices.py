@@ -1,4 +1,4 @@
-"""The matrix M(q) of multiplication by q from the right (equation 3 of the paper)."""
+"""The matrix M(q) of multiplication by q from the right (equation 4 of the paper)."""
 
 from __future__ import annotations
 

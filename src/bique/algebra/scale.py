@@ -26,13 +26,6 @@ def take_out_scale(
     return q * torch.ldexp(one, -exponent).unsqueeze(-2), torch.ldexp(one, exponent)
 
 
-def times_real(value: Inexact[Tensor, "*n units"], factor: Float[Tensor, "*n units"]) -> Inexact[Tensor, "*n units"]:
-    """value·factor, part by part: as a product of complex numbers one infinite part would turn the other into NaN."""
-    if not value.is_complex():
-        return value * factor
-    return torch.complex(value.real * factor, value.imag * factor)
-
-
 def _largest_part(q: Inexact[Tensor, "*n coefficients units"]) -> Float[Tensor, "*n units"]:
     if not q.is_complex():
         return q.abs().amax(-2)

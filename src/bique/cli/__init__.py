@@ -8,7 +8,7 @@ import sys
 import typer
 
 from bique.cli import (
-    # checkup,
+    checkup,
     compare,
     datasets,
     demo,
@@ -35,7 +35,7 @@ app = typer.Typer(
 for name, verb in {
     "demo": demo.demo,
     "import": import_.import_,
-    # "checkup"
+    "checkup": checkup.checkup,
     "datasets": datasets.datasets,
     "train": train.train,
     "resume": resume.resume,

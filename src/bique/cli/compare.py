@@ -11,7 +11,9 @@ from bique.cli.screen import AsJson
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Two or more runs; the first is what the others are compared with.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Two or more runs; the first is what the others are compared with.")
+    ],
     split: Annotated[str, typer.Option(help="valid or test.")] = "test",
     resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 10_000,
     as_json: AsJson = False,

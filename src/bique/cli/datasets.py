@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bique.cli.screen import AsJson
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bique.graph.known_datasets import Dataset
+
+COUNTS = ("entities", "relations", "train", "valid", "test")
 
 
 def datasets(
@@ -18,7 +25,6 @@ def datasets(
 
     [dim]Example:[/] bique datasets wn18rr --fetch
     """
-    from rich.table import Table
     from rich.text import Text
 
     from bique.cli.screen import print_json, screen
@@ -32,7 +38,9 @@ def datasets(
             raise UserError("--fetch needs the name of a dataset, for example: bique datasets wn18rr --fetch")
         with transfer_display("fetching") as progress:
             graph = locate(name, progress)
-        print_json({**_facts(find(name)), "path": str(graph.path)}) if as_json else screen.print(counts_table(name, graph))
+        print_json({**_facts(find(name)), "path": str(graph.path)}) if as_json else screen.print(
+            counts_table(name, graph)
+        )
         return
     chosen = [find(name)] if name else list(known())
     if as_json:
@@ -42,17 +50,29 @@ def datasets(
         for key, value in _facts(chosen[0]).items():
             screen.print(Text.assemble((f"{key}: ", "dim"), str(value)), soft_wrap=True)
         return
-    table = Table(title="Datasets", title_justify="left", title_style="bold")
-    for heading in ("name", "entities", "relations", "train", "valid", "test", "here", "what it is"):
-        table.add_column(heading, justify="right" if heading in ("entities", "relations", "train", "valid", "test") else "left")
+    screen.print(_overview(chosen))
+
+
+def _overview(chosen: list[Dataset]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Datasets", title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    table.add_column("name", no_wrap=True, style="bold")
+    for heading in COUNTS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("here", no_wrap=True)
     for dataset in chosen:
         counts = dataset.published or {}
-        cells = [f"{counts[key]:,}" if key in counts else "–" for key in ("entities", "relations", "train", "valid", "test")]
-        table.add_row(Text(dataset.name, style="bold"), *cells, _facts(dataset)["here"], dataset.summary)
-    screen.print(table)
+        mark = "*" if dataset.substitute else ""
+        cells = [f"{counts[key]:,}" if key in counts else "–" for key in COUNTS]
+        table.add_row(f"{dataset.name}{mark}", *cells, _facts(dataset)["here"])
+    words = "* a substitute: compare its figures only with others on it. More: bique datasets NAME"
+    table.caption = Text(words, justify="left")
+    return table
 
 
-def _facts(dataset: Any) -> dict[str, Any]:
+def _facts(dataset: Dataset) -> dict[str, Any]:
     from bique.graph.catalog import state
 
     return {

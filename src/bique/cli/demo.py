@@ -48,7 +48,9 @@ def demo(
     from bique.serving import load
 
     graph = locate("wordnet")
-    counts = f"{graph.num_entities:,} entities, {graph.num_relations} relations, {len(graph.train):,} facts to learn from"
+    counts = (
+        f"{graph.num_entities:,} entities, {graph.num_relations} relations, {len(graph.train):,} facts to learn from"
+    )
     screen.print(Text.assemble(("BiQUE on the bundled WordNet graph: ", "bold"), counts))
     began = time.monotonic()
     opened = Run.create(parse_config({"dataset": "wordnet"}), graph, run)
@@ -59,7 +61,9 @@ def demo(
     rows = {"BiQUE": model, "most frequent tails": baseline}
     screen.print(results_table(rows, opened.config.evaluation.resamples))
     screen.print(Text(f"training and ranking took {time.monotonic() - began:.0f} s", style="dim"))
-    screen.print(Text("\nWhat it answers  (✓ a fact of the graph; + not in the graph, the model's own guess)", style="bold"))
+    screen.print(
+        Text("\nWhat it answers  (✓ a fact of the graph; + not in the graph, the model's own guess)", style="bold")
+    )
     predictor = load(opened.path)
     for head, relation in QUESTIONS:
         screen.print(Text("  ").append_text(_sentence(predictor.tails(head, relation, top=4), head, relation)))
@@ -68,13 +72,15 @@ def demo(
         screen.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
 
 
-def _sentence(answers, head: str, relation: str):  # noqa: ANN001, ANN202
+def _sentence(answers, head: str, relation: str):
     """`dog.n.01 is a kind of: ✓ canine.n.02 (41 %), + wolf.n.01 (9 %)`."""
     from rich.text import Text
 
     line = Text.assemble((head, "bold"), f" {WORDS.get(relation, relation)}: ")
     parts = [
-        Text(f"{'✓' if one.known else '+'} {one.name} ({one.probability:.0%})", style="green" if one.known else "yellow")
+        Text(
+            f"{'✓' if one.known else '+'} {one.name} ({one.probability:.0%})", style="green" if one.known else "yellow"
+        )
         for one in answers
     ]
     return line.append_text(Text(", ").join(parts))

@@ -20,7 +20,8 @@ def import_(
     ] = None,
     header: Annotated[bool, typer.Option("--header", help="The first line names the columns.")] = False,
     separator: Annotated[
-        str | None, typer.Option(help="One character or tab, comma, space, semicolon; by the file's ending if not given.")
+        str | None,
+        typer.Option(help="One character or tab, comma, space, semicolon; by the file's ending if not given."),
     ] = None,
     strip: Annotated[bool, typer.Option("--strip", help="Take blanks off both ends of every name.")] = False,
     on_bad: Annotated[str, typer.Option(help="A bad line: stop, or quarantine (set it aside and count it).")] = "stop",
@@ -36,32 +37,46 @@ def import_(
     from bique.cli.screen import note, print_json, screen
     from bique.cli.tables import counts_table
     from bique.cli.transfer import transfer_display
-    from bique.errors import UserError, unknown
+    from bique.errors import unknown
     from bique.graph.ingest import ReadOptions, import_graph
     from bique.graph.readers.options import OnBad
 
     if on_bad not in get_args(OnBad):
         raise unknown("way to treat a bad line", on_bad, get_args(OnBad))
     options = ReadOptions(
-        columns=_columns(columns), header=header, separator=separator, strip=strip, on_bad=on_bad  # type: ignore[arg-type]
+        columns=_columns(columns),
+        header=header,
+        separator=separator,
+        strip=strip,
+        on_bad=on_bad,  # type: ignore[arg-type]
     )
-    try:
-        shares = tuple(float(share) for share in split.split(",")) if split else None
-    except ValueError:
-        raise UserError(f"--split {split}: give three numbers, for example 0.9,0.05,0.05") from None
+    shares = _shares(split) if split else None
     with transfer_display("reading") as progress:
-        graph, report = import_graph(
-            source, destination, options, split=shares, seed=seed, progress=progress  # type: ignore[arg-type]
-        )
+        graph, report = import_graph(source, destination, options, split=shares, seed=seed, progress=progress)
     if as_json:
-        print_json({"graph": str(destination), "hash": graph.hash, **asdict(report), "quarantine": _shown(report.quarantine)})
+        print_json(
+            {"graph": str(destination), "hash": graph.hash, **asdict(report), "quarantine": _shown(report.quarantine)}
+        )
         return
     for sentence in report.notes:
         note(sentence)
     if report.bad:
         note(f"{report.bad:,} bad lines set aside in {report.quarantine}")
     screen.print(counts_table(str(destination), graph))
-    screen.print(f"{report.seconds:.1f} s · next:  bique checkup {destination}  ·  bique train --graph {destination}")
+    screen.print(
+        f"{report.seconds:.1f} s · next:  bique checkup {destination}  ·  bique train --graph {destination}",
+        soft_wrap=True,
+    )
+
+
+def _shares(text: str) -> tuple[float, float, float]:
+    from bique.errors import UserError
+
+    try:
+        train, valid, test = (float(share) for share in text.split(","))
+    except ValueError:
+        raise UserError(f"--split {text}: give three numbers, for example 0.9,0.05,0.05") from None
+    return train, valid, test
 
 
 def _columns(text: str | None) -> tuple[int | str, ...] | None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bique.cli.screen import AsJson
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 
 def info(
     path: Annotated[Path | None, typer.Argument(help="A run or a graph; without it, this installation.")] = None,
+    settings: Annotated[bool, typer.Option("--settings", help="Every setting, its default and its meaning.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a run, a graph or this installation is.
@@ -22,7 +26,12 @@ def info(
     from rich.text import Text
 
     from bique.cli.screen import print_json, screen
+    from bique.config import describe
 
+    if settings:
+        rows = [row._asdict() for row in describe()]
+        print_json(rows) if as_json else screen.print(_settings_table(rows))
+        return
     facts = _about(path)
     if as_json:
         print_json(facts)
@@ -31,6 +40,19 @@ def info(
     for name, value in _flat(facts):
         table.add_row(Text(name, style="dim"), Text(str(value)))
     screen.print(table)
+
+
+def _settings_table(rows: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Settings, for recipes and --set", title_justify="left", title_style="bold", box=None)
+    for heading in ("key", "default", "meaning"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        default = "–" if row["default"] is None else str(row["default"])
+        table.add_row(Text(row["key"], style="bold"), Text(default), Text(row["meaning"]))
+    return table
 
 
 def _about(path: Path | None) -> dict[str, Any]:

@@ -17,7 +17,9 @@ class TimeLeft(ProgressColumn):
     """From the steps of this sitting; nothing in the first seconds, when it would only be a guess."""
 
     def render(self, task: Task) -> Text:
-        left = time_left(task.elapsed or 0.0, task.completed - task.fields["from_step"], (task.total or 0) - task.completed)
+        left = time_left(
+            task.elapsed or 0.0, task.completed - task.fields["from_step"], (task.total or 0) - task.completed
+        )
         return Text(left, style="cyan")
 
 
@@ -36,14 +38,16 @@ class Live:
     def __init__(self) -> None:
         self._progress: Progress | None = None
         self._plan: Plan | None = None
-        self._shown = {"loss": "loss –", "valid": "valid MRR –"}
+        self._loss, self._valid = "loss –", "valid MRR –"
         self._began = 0.0
         self._from_step = 0
 
     def __enter__(self) -> Live:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._progress is not None:
             self._progress.stop()
 
@@ -63,7 +67,8 @@ class Live:
             epoch=epoch,
             epochs=plan.epochs,
             digits=len(str(plan.epochs)),
-            **self._shown,
+            loss=self._loss,
+            valid=self._valid,
         )
         self._progress.start()
 
@@ -72,17 +77,17 @@ class Live:
             self._progress.update(self._task, completed=epoch * self._plan.steps_per_epoch + step, epoch=epoch + 1)
 
     def epoch_ended(self, record: dict[str, Any]) -> None:
-        self._shown["loss"] = f"loss {record['loss']:.4f}"
+        self._loss = f"loss {record['loss']:.4f}"
         if "valid_mrr" in record:
             best = " (best)" if record["best_epoch"] == record["epoch"] else f" (best in epoch {record['best_epoch']})"
-            self._shown["valid"] = f"valid MRR {record['valid_mrr']:.4f}{best}"
+            self._valid = f"valid MRR {record['valid_mrr']:.4f}{best}"
         if self._progress is not None:
-            self._progress.update(self._task, **self._shown)
+            self._progress.update(self._task, loss=self._loss, valid=self._valid)
         elif self._plan is not None and "valid_mrr" in record:
             done = record["epoch"] * self._plan.steps_per_epoch
             total = self._plan.epochs * self._plan.steps_per_epoch
             left = time_left(time.monotonic() - self._began, done - self._from_step, total - done)
-            aside.print(Text(f"epoch {record['epoch']}/{self._plan.epochs}  {self._shown['loss']}  {self._shown['valid']}  {left}"))
+            aside.print(Text(f"epoch {record['epoch']}/{self._plan.epochs}  {self._loss}  {self._valid}  {left}"))
 
     def note(self, sentence: str) -> None:
         note(sentence)

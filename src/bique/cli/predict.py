@@ -19,7 +19,9 @@ def predict(
     head: Annotated[str | None, typer.Option(help="A head: asks for tails.")] = None,
     relation: Annotated[str | None, typer.Option(help="The relation.")] = None,
     tail: Annotated[str | None, typer.Option(help="A tail: asks for heads.")] = None,
-    queries: Annotated[Path | None, typer.Option(help="A file of questions: head, relation, tail per line, ? where asked.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="A file of questions: head, relation, tail per line, ? where asked.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where the answers to --queries go: .tsv or .jsonl.")] = None,
     top: Top = 10,
     only_new: OnlyNew = False,
@@ -39,7 +41,9 @@ def predict(
     if queries is not None and (head or tail or relation):
         raise UserError("give either --queries or --head/--relation/--tail, not both")
     if queries is None and (relation is None or (head is None) == (tail is None)):
-        raise UserError("give --relation and exactly one of --head and --tail (for the relation itself: bique relations)")
+        raise UserError(
+            "give --relation and exactly one of --head and --tail (for the relation itself: bique relations)"
+        )
     predictor = load(run, graph)
     if predictor.facts is None:
         note("the graph of this run is not at its place, so known facts cannot be marked; give it with --graph")
@@ -50,4 +54,6 @@ def predict(
     assert out is not None
     asked = read_queries(queries)
     count = write_answers(out, ((query, query.ask(predictor, top, only_new=only_new)) for query in asked))
-    print_json({"questions": count, "file": str(out)}) if as_json else screen.print(f"{count:,} questions answered in {out}")
+    print_json({"questions": count, "file": str(out)}) if as_json else screen.print(
+        f"{count:,} questions answered in {out}"
+    )

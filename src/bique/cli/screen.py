@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 screen = Console(highlight=False)
-aside = Console(stderr=True, highlight=False)
+aside = Console(stderr=True, highlight=False, soft_wrap=True)
 """For progress and notes: they never mix with what a program reads."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
@@ -26,5 +26,5 @@ def note(sentence: str) -> None:
 
 
 def fail(sentence: str) -> NoReturn:
-    aside.print(Text.assemble(("error: ", "bold red"), sentence), soft_wrap=True)
+    aside.print(Text.assemble(("error: ", "bold red"), sentence))
     sys.exit(1)

@@ -36,7 +36,7 @@ def _cell(value: float, interval: Interval) -> Text:
 
 def breakdown_table(kind: str, rows: Mapping[str, Metrics]) -> Table:
     table = Table(title=f"By {kind}", title_justify="left", title_style="bold")
-    table.add_column(kind)
+    table.add_column(kind, overflow="fold")
     for heading in ("queries", *COLUMNS.values(), "MR", "adjusted MRR"):
         table.add_column(heading, justify="right")
     for name, metrics in rows.items():
@@ -61,7 +61,9 @@ def comparison_table(labels: list[str], differences: list[dict[str, PairedDiffer
 def _difference(found: PairedDifference) -> Text:
     low, high = found.interval
     sure = "bold" if low > 0 or high < 0 else ""
-    return Text.assemble((f"{found.difference:+.3f}", sure), (f" [{low:+.3f} {high:+.3f}] p={found.p_value:.2g}", "dim"))
+    return Text.assemble(
+        (f"{found.difference:+.3f}", sure), (f" [{low:+.3f} {high:+.3f}] p={found.p_value:.2g}", "dim")
+    )
 
 
 def counts_table(title: str, graph: Graph) -> Table:

@@ -10,12 +10,15 @@ import typer
 from bique.cli.screen import AsJson
 
 Setting = Annotated[
-    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, e.g. training.epochs=20. Repeatable.")
+    list[str],
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, e.g. training.epochs=20. Repeatable."),
 ]
 
 
 def train(
-    recipe: Annotated[Path | None, typer.Argument(help="A recipe: a TOML file with settings.", show_default=False)] = None,
+    recipe: Annotated[
+        Path | None, typer.Argument(help="A recipe: a TOML file with settings.", show_default=False)
+    ] = None,
     dataset: Annotated[str | None, typer.Option(help="A dataset by name; 'bique datasets' lists them.")] = None,
     graph: Annotated[Path | None, typer.Option(help="A graph directory made by 'bique import'.")] = None,
     run: Annotated[Path | None, typer.Option(help="Where the run goes; runs/NAME-N if not given.")] = None,

@@ -27,8 +27,10 @@ def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
         return
     if evaluation is not None:
         screen.print(results_table({"BiQUE": evaluation}, run.config.evaluation.resamples))
-    screen.print(Text.assemble("run: ", (str(run.path), "bold"), f"  ({outcome.seconds:.0f} s of training)"))
-    screen.print(Text(f"ask it:  bique predict {run.path} --head NAME --relation NAME"))
+    screen.print(
+        Text.assemble("run: ", (str(run.path), "bold"), f"  ({outcome.seconds:.0f} s of training)"), soft_wrap=True
+    )
+    screen.print(Text(f"ask it:  bique predict {run.path} --head NAME --relation NAME"), soft_wrap=True)
 
 
 def train_to_end(run: Run, graph: Graph) -> Outcome:
@@ -37,7 +39,9 @@ def train_to_end(run: Run, graph: Graph) -> Outcome:
     with stop.listening(), Live() as live:
         outcome = train(run, graph, live, stop)
     if stop.signal is not None and outcome.ended == "stopped":
-        aside.print(f"\nstopped in epoch {outcome.epoch + 1}; everything is saved. Go on with:  bique resume {run.path}")
+        aside.print(
+            f"\nstopped in epoch {outcome.epoch + 1}; everything is saved. Go on with:  bique resume {run.path}"
+        )
         sys.exit(128 + stop.signal)
     if outcome.ended == "early":
         aside.print(f"stopped early after epoch {outcome.epoch}: no better validation since epoch {outcome.best_epoch}")

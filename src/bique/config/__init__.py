@@ -1,5 +1,6 @@
 """Configuration: pydantic over TOML. Every option is honoured or refused; an unknown one gets a suggestion."""
 
+from bique.config.describe import Setting, describe
 from bique.config.files import dump_config, load_config, override, parse_config
 from bique.config.schema import (
     EvaluationConfig,
@@ -19,8 +20,10 @@ __all__ = [
     "OptimizerConfig",
     "PenaltyConfig",
     "RunConfig",
+    "Setting",
     "Ties",
     "TrainingConfig",
+    "describe",
     "dump_config",
     "load_config",
     "override",

@@ -11,8 +11,8 @@ import tomli_w
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from bique.errors import UserError, did_you_mean
 from bique.config.schema import RunConfig
+from bique.errors import UserError, did_you_mean
 
 Tree = dict[str, Any]
 
@@ -74,7 +74,9 @@ def _explain(error: ErrorDetails, place: str) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         known = _keys_beside(error["loc"])
-        return f"{place}: unknown key {key!r}{did_you_mean(str(error['loc'][-1]), known)} known here: {', '.join(known)}"
+        return (
+            f"{place}: unknown key {key!r}{did_you_mean(str(error['loc'][-1]), known)} known here: {', '.join(known)}"
+        )
     message = error["msg"].removeprefix("Value error, ")
     if not key:
         return f"{place}: {message}"
@@ -87,7 +89,8 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
     section: type[BaseModel] = RunConfig
     for part in location[:-1]:
         annotation = section.model_fields[str(part)].annotation
-        assert isinstance(annotation, type) and issubclass(annotation, BaseModel)
+        assert isinstance(annotation, type)
+        assert issubclass(annotation, BaseModel)
         section = annotation
     return list(section.model_fields)
 

@@ -26,6 +26,7 @@ class ModelConfig(Section):
     """BiQUE: score(h, r, t) = ⟨(Q_h + Q_r⁺) Q_r^×, Q_t⟩."""
 
     name: Literal["bique"] = "bique"
+    """The model."""
     units: Positive = 32
     """k, biquaternions per entity: an entity has 8·units reals."""
     translation: bool = True
@@ -69,7 +70,9 @@ class PenaltyConfig(Section):
 
 class OptimizerConfig(Section):
     name: Literal["adagrad", "adam"] = "adagrad"
+    """adagrad or adam."""
     learning_rate: Above0 = 0.1
+    """The size of a step; there is no schedule."""
     eps: Above0 = 1e-10
     """Added to the root in the denominator. First gradients are as small as 1e-12, so it matters."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] | None = None
@@ -84,12 +87,15 @@ class OptimizerConfig(Section):
 
 class TrainingConfig(Section):
     epochs: Positive = 50
+    """How often every fact is trained."""
     batch_size: Positive = 500
     """Queries per step; each fact gives two, one in each direction. The last short batch is trained too."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Decides the start of the tables and the order of the batches."""
     deterministic: bool = False
     """Refuse operations whose result may change between two runs (a CPU run never uses one)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto: CUDA where there is a device, else the CPU."""
     validate_every: Positive = 5
     """Epochs between two rankings of the validation split; the best checkpoint is chosen by its MRR."""
     patience: Positive | None = None

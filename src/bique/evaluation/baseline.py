@@ -14,14 +14,12 @@ class FrequencyBaseline:
     """score(h, r, t) = how often t is a tail of r in train: a dot product of one-hot r with the counts of t."""
 
     def __init__(self, graph: Graph) -> None:
-        facts = torch.from_numpy(graph.both_directions(graph.train).astype("int64"))
+        facts = torch.as_tensor(graph.both_directions(graph.train).astype("int64"))
         counts = torch.zeros(graph.num_entities, graph.num_directed_relations)
         ones = torch.ones(len(facts))
         self.entities: Float[Tensor, "entities relations"] = counts.index_put((facts[:, 2], facts[:, 1]), ones, True)
 
-    def query(
-        self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]
-    ) -> Float[Tensor, "batch relations"]:
+    def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch relations"]:
         return functional.one_hot(relations, self.entities.shape[1]).to(self.entities.dtype)
 
     def similarity(

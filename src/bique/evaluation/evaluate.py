@@ -63,7 +63,9 @@ class Evaluation:
         return {
             "direction": {name: self.where(direction == name) for name in ("tail", "head")},
             "relation": {graph.relations[i]: self.where(relation == i) for i in np.unique(relation).tolist()},
-            "category": {str(name): self.where(categories[relation] == name) for name in np.unique(categories[relation])},
+            "category": {
+                str(name): self.where(categories[relation] == name) for name in np.unique(categories[relation])
+            },
             "degree": {_bucket_name(i): self.where(bucket == i) for i in np.unique(bucket).tolist()},
         }
 
@@ -73,7 +75,12 @@ class Evaluation:
             for kind, table in self.breakdown(graph).items()
         }
         intervals = {name: list(interval) for name, interval in self.intervals(resamples).items()}
-        return {"protocol": self.protocol.as_dict(), "metrics": self.metrics.as_dict(), "interval_95": intervals, "by": by}
+        return {
+            "protocol": self.protocol.as_dict(),
+            "metrics": self.metrics.as_dict(),
+            "interval_95": intervals,
+            "by": by,
+        }
 
 
 def _bucket_name(bucket: int) -> str:

@@ -30,13 +30,14 @@ class Metrics:
 def summarise(ranks: Float[np.ndarray, "queries"], candidates: Int[np.ndarray, "queries"]) -> Metrics:
     mrr = float(np.mean(1 / ranks))
     chance = float(np.mean(expected_reciprocal_rank(candidates)))
-    hits = [float(np.mean(ranks <= k)) for k in HITS]
+    hits_at_1, hits_at_3, hits_at_10 = (float(np.mean(ranks <= k)) for k in HITS)
     # with a single candidate everywhere chance is perfect already
     index = (mrr - chance) / (1 - chance) if chance < 1 else 0.0
-    return Metrics(mrr, float(np.mean(ranks)), *hits, index, len(ranks))
+    return Metrics(mrr, float(np.mean(ranks)), hits_at_1, hits_at_3, hits_at_10, index, len(ranks))
 
 
 def expected_reciprocal_rank(candidates: Int[np.ndarray, "queries"]) -> Float[np.ndarray, "queries"]:
     """E[1/rank] = H_n / n for a rank drawn evenly from 1…n, H_n the harmonic number."""
-    harmonic = np.cumsum(1 / np.arange(1, candidates.max(initial=1) + 1))
+    largest = int(candidates.max(initial=1))
+    harmonic = np.cumsum(1 / np.arange(1, largest + 1, dtype=np.float64))
     return harmonic[candidates - 1] / candidates

@@ -50,7 +50,8 @@ class Protocol:
     @classmethod
     def from_json(cls, text: str) -> Protocol:
         try:
-            values = json.loads(text)
-            return cls(**{**values, "filtered_by": tuple(values["filtered_by"])})
+            values: dict[str, Any] = json.loads(text)
+            values["filtered_by"] = tuple(values["filtered_by"])
+            return cls(**values)
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"the protocol saved with these ranks cannot be read ({error}); evaluate again") from error

@@ -31,9 +31,7 @@ class Scorer(Protocol):
     @property
     def entities(self) -> Float[Tensor, "entities width"]: ...
 
-    def query(
-        self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]
-    ) -> Float[Tensor, "batch width"]: ...
+    def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch width"]: ...
 
     def similarity(
         self, query: Float[Tensor, "batch width"], candidates: Float[Tensor, "candidates width"]
@@ -88,7 +86,7 @@ def _rank_block(
     scorer: Scorer, block: Triples, answers: Answers, memory: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     device = scorer.entities.device
-    heads, relations, targets = torch.from_numpy(np.ascontiguousarray(block.T, dtype=np.int64)).to(device)
+    heads, relations, targets = torch.as_tensor(np.ascontiguousarray(block.T, dtype=np.int64)).to(device)
     place, known = answers.gather(block[:, 0], block[:, 1])
     rival = known != block[place, 2]
     place, known = place[rival], known[rival]
@@ -106,8 +104,8 @@ def _rank_block(
     better, equal = torch.zeros_like(targets), torch.zeros_like(targets)
     for start, scores in tiles:
         inside = (known >= start) & (known < start + scores.shape[1])
-        rows = torch.from_numpy(place[inside]).to(device)
-        columns = torch.from_numpy(known[inside].astype(np.int64) - start).to(device)
+        rows = torch.as_tensor(place[inside]).to(device)
+        columns = torch.as_tensor(known[inside].astype(np.int64) - start).to(device)
         rivals = scores.clone()
         rivals[rows, columns] = -torch.inf
         better += (rivals > target[:, None]).sum(1)
@@ -121,7 +119,9 @@ def _target_scores(tiles: Iterator[tuple[int, Tensor]] | list[tuple[int, Tensor]
     found = torch.full(targets.shape, torch.nan, device=targets.device)
     for start, scores in tiles:
         if not bool(torch.isfinite(scores).all()):
-            raise UserError("the model gives a score that is not a finite number; it cannot be ranked (did it diverge?)")
+            raise UserError(
+                "the model gives a score that is not a finite number; it cannot be ranked (did it diverge?)"
+            )
         inside = (targets >= start) & (targets < start + scores.shape[1])
         column = (targets - start).clamp(0, scores.shape[1] - 1)
         found = torch.where(inside, scores.gather(1, column[:, None])[:, 0], found.to(scores.dtype))

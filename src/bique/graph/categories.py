@@ -6,27 +6,32 @@ from typing import Literal
 
 import numpy as np
 
-from bique.shapes import Int
+from bique.graph.facts import distinct_facts
+from bique.graph.graph import Triples
+from bique.shapes import Float
 
 Category = Literal["1-1", "1-N", "N-1", "N-N"]
+CATEGORIES: tuple[Category, ...] = ("1-1", "1-N", "N-1", "N-N")
 # the usual border between "one" and "many", as an average
 MANY = 1.5
 
 
-def relation_categories(triples: Int[np.ndarray, "n 3"], num_relations: int) -> list[Category]:
-    """Per relation, by average tails per head and heads per tail over distinct facts; a relation without facts is 1-1."""
-    facts = np.unique(triples, axis=0)
+def relation_categories(triples: Triples, num_relations: int) -> list[Category]:
+    """By average tails per head and heads per tail over distinct facts; a relation without facts is 1-1."""
+    tails_per_head, heads_per_tail = relation_averages(triples, num_relations)
+    places = 2 * (heads_per_tail >= MANY) + (tails_per_head >= MANY)
+    return [CATEGORIES[place] for place in places.tolist()]
+
+
+def relation_averages(
+    triples: Triples, num_relations: int
+) -> tuple[Float[np.ndarray, "relations"], Float[np.ndarray, "relations"]]:
+    """Per relation, distinct tails per head and distinct heads per tail, on average; 0 for a relation without facts."""
+    facts = distinct_facts(triples)
     count = np.bincount(facts[:, 1], minlength=num_relations)
-    heads = np.bincount(np.unique(facts[:, :2], axis=0)[:, 1], minlength=num_relations)
-    tails = np.bincount(np.unique(facts[:, 1:], axis=0)[:, 0], minlength=num_relations)
-    many_tails = count >= MANY * np.maximum(heads, 1)
-    many_heads = count >= MANY * np.maximum(tails, 1)
-    names: dict[tuple[bool, bool], Category] = {
-        (False, False): "1-1",
-        (False, True): "1-N",
-        (True, False): "N-1",
-        (True, True): "N-N",
-    }
-    return [
-        names[bool(heads_many), bool(tails_many)] for heads_many, tails_many in zip(many_heads, many_tails, strict=True)
-    ]
+    new_head = np.ones(len(facts), dtype=bool)
+    new_head[1:] = (facts[1:, :2] != facts[:-1, :2]).any(axis=1)
+    heads = np.bincount(facts[new_head, 1], minlength=num_relations)
+    ends = np.unique(facts[:, 2].astype(np.int64) * num_relations + facts[:, 1])
+    tails = np.bincount(ends % max(num_relations, 1), minlength=num_relations)
+    return count / np.maximum(heads, 1), count / np.maximum(tails, 1)

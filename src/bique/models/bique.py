@@ -86,9 +86,7 @@ class BiQUE(Model):
         if self.translation:
             translated = head + relation[:, 8 * self.units :]
             translation = self._as_groups(relation[:, 8 * self.units :])
-        return Factors(
-            self._as_groups(head), self._as_groups(translated), self._as_groups(tail), product, translation
-        )
+        return Factors(self._as_groups(head), self._as_groups(translated), self._as_groups(tail), product, translation)
 
     def _as_groups(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 4 units 2"]:
         return rows.view(-1, 4, self.units, 2)

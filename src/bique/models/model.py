@@ -90,9 +90,7 @@ class Model(nn.Module, ABC):
     def relation_rows(self, ids: Int[Tensor, "batch"]) -> Float[Tensor, "batch relation_width"]:
         return functional.embedding(ids, self.relation)
 
-    def query(
-        self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]
-    ) -> Float[Tensor, "batch width"]:
+    def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch width"]:
         return self.transform(self.entity_rows(heads), self.relation_rows(relations))
 
     def score(

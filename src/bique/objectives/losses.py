@@ -17,9 +17,7 @@ def softmax_cross_entropy(
     return functional.cross_entropy(scores, targets, weight=weights)
 
 
-def logistic_loss(
-    scores: Float[Tensor, "batch candidates"], targets: Int[Tensor, "batch"]
-) -> Float[Tensor, ""]:
+def logistic_loss(scores: Float[Tensor, "batch candidates"], targets: Int[Tensor, "batch"]) -> Float[Tensor, ""]:
     """Σ over candidates of log(1 + exp(y·score)), y = −1 for the target and 1 elsewhere; mean over the batch.
 
     The paper sums over the triples too; the mean keeps loss and penalty in the paper's proportion for any batch size.

@@ -76,7 +76,9 @@ class Run:
         """The graph's names without its facts: enough to ask questions when the graph itself is elsewhere."""
         folder, none = self.path / "vocabulary", np.zeros((0, 3), dtype=np.int32)
         origin = {"name": self.graph_record["name"]}
-        return Graph(Vocabulary.open(folder, "entities"), Vocabulary.open(folder, "relations"), none, none, none, origin)
+        return Graph(
+            Vocabulary.open(folder, "entities"), Vocabulary.open(folder, "relations"), none, none, none, origin
+        )
 
     def graph(self, path: Path | None = None) -> Graph:
         """The graph of the run (or the one at `path`), refused if it is not the one the run was trained on."""
@@ -153,7 +155,9 @@ class Run:
     def evaluation(self, split: str) -> Evaluation:
         file = self.path / "evaluations" / f"{split}.safetensors"
         if not file.exists():
-            raise UserError(f"{self.path}: not ranked on {split} yet; do it with: bique evaluate {self.path} --split {split}")
+            raise UserError(
+                f"{self.path}: not ranked on {split} yet; do it with: bique evaluate {self.path} --split {split}"
+            )
         saved = read_checkpoint(file)
         ranking = Ranking(**{name: tensor.numpy() for name, tensor in saved.tensors.items()})
         return Evaluation(Protocol.from_json(saved.record["protocol"]), ranking)

@@ -55,7 +55,9 @@ def _parquet(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
 def _tsv(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
     bad = next((name for name in names if "\t" in name or "\n" in name or "\r" in name), None)
     if bad is not None:
-        raise UserError(f"{path}: the name {bad!r} holds a tab or line break, which .tsv cannot keep; use .parquet or .npy")
+        raise UserError(
+            f"{path}: the name {bad!r} holds a tab or line break, which .tsv cannot keep; use .parquet or .npy"
+        )
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for name, row in zip(names, table, strict=True):
             file.write(name + "\t" + "\t".join(str(value) for value in row) + "\n")

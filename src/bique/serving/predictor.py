@@ -58,7 +58,7 @@ class AnswerTable(Sequence[Prediction]):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = Table(title=Text(self.question), title_justify="left", title_style="bold")
         for heading, justify in (("", "right"), ("answer", "left"), ("score", "right"), ("probability", "right")):
-            table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+            table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
         table.add_column("")
         for one in self.predictions:
             mark = Text({True: "known fact", False: "new", None: ""}[one.known], style="dim" if one.known else "green")
@@ -142,7 +142,11 @@ class Predictor:
             raise UserError("--only-new needs the graph of the run, which is not at its place; give it with --graph")
         predictions = [
             Prediction(
-                rank, vocabulary[i], float(scores[i]), float((scores[i] - total).exp()), None if known is None else i in known
+                rank,
+                vocabulary[i],
+                float(scores[i]),
+                float((scores[i] - total).exp()),
+                None if known is None else i in known,
             )
             for rank, i in enumerate(order, start=1)
             if not (only_new and known is not None and i in known)

@@ -49,7 +49,9 @@ def read_queries(file: Path) -> list[Query]:
 def _from_fields(place: str, line: str) -> Query:
     fields = line.split("\t")
     if len(fields) != 3 or fields.count("?") != 1:
-        raise UserError(f"{place}: expected head, relation and tail with ? for one of them, tab-separated; found {line!r}")
+        raise UserError(
+            f"{place}: expected head, relation and tail with ? for one of them, tab-separated; found {line!r}"
+        )
     return Query(*(None if field == "?" else field for field in fields))
 
 
@@ -82,7 +84,8 @@ def _lines(suffix: str, query: Query, table: AnswerTable) -> list[str]:
         return [json.dumps({**asked, **table.as_dict()}, ensure_ascii=False) + "\n"]
     asked_fields = [field if field is not None else "?" for field in (query.head, query.relation, query.tail)]
     return [
-        "\t".join([*asked_fields, str(one.rank), one.name, repr(one.score), repr(one.probability), _known(one.known)]) + "\n"
+        "\t".join([*asked_fields, str(one.rank), one.name, repr(one.score), repr(one.probability), _known(one.known)])
+        + "\n"
         for one in table
     ]
 

@@ -53,7 +53,9 @@ class _Loop:
         self.curves = Curves(run) if self.options.tensorboard else None
 
     def run_to_end(self) -> Outcome:
-        plan = make_plan(self.run.config, self.graph, self.session.model, self.session.batches.per_epoch, self._device())
+        plan = make_plan(
+            self.run.config, self.graph, self.session.model, self.session.batches.per_epoch, self._device()
+        )
         self.reporter.started(plan, self.place.epoch)
         self.run.log(f"started at epoch {self.place.epoch}, step {self.place.step}: {plan.line()}")
         if not len(self.graph.valid):

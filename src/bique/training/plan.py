@@ -22,7 +22,8 @@ class Plan:
 
     def line(self) -> str:
         steps = f"{self.epochs} epochs × {self.steps_per_epoch} steps"
-        return f"{self.parameters:,} parameters · about {_size(float(self.memory_bytes))} of memory · {steps} · on {self.device}"
+        memory = _size(float(self.memory_bytes))
+        return f"{self.parameters:,} parameters · about {memory} of memory · {steps} · on {self.device}"
 
 
 def make_plan(config: RunConfig, graph: Graph, model: Model, steps_per_epoch: int, device: str) -> Plan:

@@ -57,7 +57,7 @@ class Session:
         seen = min(self.place.step * self.batches.batch_size, len(self.batches.facts))
         mean = self._loss_sum.item() / max(seen, 1)
         if not np.isfinite(mean):
-            raise NotFinite(self.place, mean)
+            raise NotFiniteError(self.place, mean)
         return mean
 
     def next_epoch(self) -> None:
@@ -68,7 +68,7 @@ class Session:
         """No checkpoint is written of a model that has diverged."""
         self.epoch_loss()
         if not all(bool(torch.isfinite(table).all()) for table in self.model.parameters()):
-            raise NotFinite(self.place, float("nan"))
+            raise NotFiniteError(self.place, float("nan"))
 
     def save(self) -> Checkpoint:
         self.check_finite()
@@ -86,7 +86,7 @@ class Session:
         self._loss_sum.fill_(self.place.loss_sum)
 
 
-class NotFinite(UserError):
+class NotFiniteError(UserError):
     """The loss or a table is no longer a finite number."""
 
     def __init__(self, place: Place, value: float) -> None:

@@ -33,9 +33,7 @@ def ranks_by_sorting(scores: np.ndarray, queries: np.ndarray, known: np.ndarray)
     for h, r, t in queries:
         removed = {int(tail) for head, relation, tail in known if (head, relation) == (h, r)} - {int(t)}
         rivals = [scores[h, e] for e in range(scores.shape[1]) if e not in removed and e != t]
-        result.append(
-            (sum(s > scores[h, t] for s in rivals), sum(s == scores[h, t] for s in rivals), len(rivals) + 1)
-        )
+        result.append((sum(s > scores[h, t] for s in rivals), sum(s == scores[h, t] for s in rivals), len(rivals) + 1))
     return result
 
 
@@ -82,7 +80,7 @@ def test_equal_embeddings_tie_wherever_they_stand() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_a_score_that_is_not_finite_is_an_error_never_rank_one(value: float, small_graph) -> None:  # noqa: ANN001
+def test_a_score_that_is_not_finite_is_an_error_never_rank_one(value: float, small_graph) -> None:
     model = build_model(ModelConfig(units=2), small_graph, 0)
     with torch.no_grad():
         model.entity[3, 5] = value
@@ -90,7 +88,7 @@ def test_a_score_that_is_not_finite_is_an_error_never_rank_one(value: float, sma
         evaluate(model, small_graph, "test")
 
 
-def test_evaluation_does_not_change_the_known_answers(small_graph) -> None:  # noqa: ANN001
+def test_evaluation_does_not_change_the_known_answers(small_graph) -> None:
     model = build_model(ModelConfig(units=2), small_graph, 0)
     before = small_graph.answers.tails.copy()
     first, second = (evaluate(model, small_graph, "test").metrics for _ in range(2))
@@ -98,7 +96,7 @@ def test_evaluation_does_not_change_the_known_answers(small_graph) -> None:  # n
     np.testing.assert_array_equal(before, small_graph.answers.tails)
 
 
-def test_unseen_entities_stay_in_the_evaluation(small_graph) -> None:  # noqa: ANN001
+def test_unseen_entities_stay_in_the_evaluation(small_graph) -> None:
     from dataclasses import replace
 
     model = build_model(ModelConfig(units=2), small_graph, 0)
@@ -106,7 +104,7 @@ def test_unseen_entities_stay_in_the_evaluation(small_graph) -> None:  # noqa: A
     assert evaluate(model, seen_once, "test").metrics.queries == 2 * len(small_graph.test)
 
 
-def test_the_baseline_orders_tails_by_how_often_the_relation_has_them(small_graph) -> None:  # noqa: ANN001
+def test_the_baseline_orders_tails_by_how_often_the_relation_has_them(small_graph) -> None:
     baseline = FrequencyBaseline(small_graph)
     relation = torch.tensor([2])
     scores = baseline.similarity(baseline.query(torch.tensor([0]), relation), baseline.entities)[0]
@@ -118,7 +116,7 @@ def test_the_baseline_orders_tails_by_how_often_the_relation_has_them(small_grap
     np.testing.assert_array_equal(scores.numpy(), expected)
 
 
-def test_the_breakdowns_add_up_to_the_whole(small_graph) -> None:  # noqa: ANN001
+def test_the_breakdowns_add_up_to_the_whole(small_graph) -> None:
     model = build_model(ModelConfig(units=2), small_graph, 0)
     evaluation = evaluate(model, small_graph, "test", EvaluationConfig(ties="mean"))
     for kind, rows in evaluation.breakdown(small_graph).items():
@@ -127,7 +125,7 @@ def test_the_breakdowns_add_up_to_the_whole(small_graph) -> None:  # noqa: ANN00
         assert mean == pytest.approx(evaluation.metrics.mrr), kind
 
 
-def test_an_empty_split_is_one_sentence(small_graph) -> None:  # noqa: ANN001
+def test_an_empty_split_is_one_sentence(small_graph) -> None:
     from dataclasses import replace
 
     with pytest.raises(UserError, match="is empty"):

@@ -22,7 +22,7 @@ OBJECTIVES = {
 
 
 @pytest.fixture(params=VARIANTS)
-def model(request: pytest.FixtureRequest, small_graph) -> Model:  # noqa: ANN001
+def model(request: pytest.FixtureRequest, small_graph) -> Model:
     config = VARIANTS[request.param].model_copy(update={"initial_scale": 0.5})
     return build_model(config, small_graph, seed=7).double()
 
@@ -66,7 +66,7 @@ class _Call(torch.nn.Module):
 
 
 def test_padding_rows_take_part_in_nothing(model: Model) -> None:
-    h, r, t = some_triples(model).unbind(1)
+    h, r, _ = some_triples(model).unbind(1)
     before = model.score_all(h, r)
     assert before.shape[1] == model.num_entities
     with torch.no_grad():
@@ -78,7 +78,7 @@ def test_padding_rows_take_part_in_nothing(model: Model) -> None:
     assert len(model.entity) % 128 == 0
 
 
-def test_the_seed_alone_decides_the_start(small_graph) -> None:  # noqa: ANN001
+def test_the_seed_alone_decides_the_start(small_graph) -> None:
     one, same, other = (build_model(VARIANTS["bique"], small_graph, seed).tables()["entity"] for seed in (1, 1, 2))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)

@@ -67,7 +67,9 @@ def test_the_penalty_of_a_zero_biquaternion_has_gradient_zero_not_nan() -> None:
     cubed_group_norm(rows).backward()
     assert rows.grad[0, :, 0].abs().max() == 0
     torch.testing.assert_close(rows.grad[0, :, 1], torch.full((4, 2), 3 * 8**0.5, dtype=torch.float64))
-    assert torch.autograd.gradcheck(cubed_group_norm, (torch.randn(2, 4, 3, 2, dtype=torch.float64, requires_grad=True),))
+    assert torch.autograd.gradcheck(
+        cubed_group_norm, (torch.randn(2, 4, 3, 2, dtype=torch.float64, requires_grad=True),)
+    )
 
 
 def test_group_n3_puts_its_weights_where_it_says() -> None:

@@ -65,7 +65,9 @@ def test_another_graph_at_the_same_place_is_refused(small_graph: Graph, tmp_path
     assert run.graph(tmp_path / "old").hash == small_graph.hash
 
 
-def test_runs_without_a_given_place_get_the_first_free_number(small_graph_directory: Path, tmp_path: Path, monkeypatch) -> None:  # noqa: ANN001
+def test_runs_without_a_given_place_get_the_first_free_number(
+    small_graph_directory: Path, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     graph = Graph.open(small_graph_directory)
     config = parse_config({"graph": str(small_graph_directory)})
@@ -105,17 +107,26 @@ def test_a_run_that_was_not_ranked_says_how_to_rank_it(small_graph_directory: Pa
 
 def test_a_failed_write_leaves_the_former_file_and_no_litter(tmp_path: Path) -> None:
     write_text(tmp_path / "file", "old")
-    with pytest.raises(UserError, match="no space left"), atomic_path(tmp_path / "file") as temporary:
-        temporary.write_text("half")
-        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fill_the_disk() -> None:
+        with atomic_path(tmp_path / "file") as temporary:
+            temporary.write_text("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(UserError, match="no space left"):
+        fill_the_disk()
     assert (tmp_path / "file").read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_failed_directory_never_appears(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), atomic_directory(tmp_path / "new") as temporary:
-        (temporary / "file").write_text("half")
-        raise RuntimeError
+    def fail_half_way() -> None:
+        with atomic_directory(tmp_path / "new") as temporary:
+            (temporary / "file").write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -147,5 +147,5 @@ def test_exported_tables_hold_the_embeddings_with_their_names(run: Run, tmp_path
     rows = [line.split("\t") for line in (tmp_path / "r.tsv").read_text().splitlines()]
     assert [row[0] for row in rows] == ["a next", "b pair", "c parent", "a next⁻¹", "b pair⁻¹", "c parent⁻¹"]
     np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=np.float32), model.relation.numpy())
-    with pytest.raises(UserError, match="choose one of .npy"):
+    with pytest.raises(UserError, match=r"choose one of \.npy"):
         export_embeddings(run, tmp_path / "e.xlsx")

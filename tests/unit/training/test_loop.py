@@ -14,14 +14,21 @@ from bique.graph import Graph
 from bique.runs import Run, read_checkpoint
 from bique.training import Session, Silent, StopRequest, train
 from bique.training.batches import Batches
-from bique.training.session import NotFinite, target_weights
+from bique.training.session import NotFiniteError, target_weights
 
 
 def settings(directory: Path, **training: Any) -> RunConfig:
     tree: dict[str, Any] = {
         "graph": str(directory),
         "model": {"units": 4},
-        "training": {"epochs": 6, "batch_size": 32, "validate_every": 2, "checkpoint_seconds": 1e9, "device": "cpu", **training},
+        "training": {
+            "epochs": 6,
+            "batch_size": 32,
+            "validate_every": 2,
+            "checkpoint_seconds": 1e9,
+            "device": "cpu",
+            **training,
+        },
     }
     return parse_config(tree)
 
@@ -96,7 +103,9 @@ def test_training_learns_the_small_graph(small_graph_directory: Path, tmp_path: 
     assert losses[-1] < 0.5 * losses[0]
 
 
-def test_best_checkpoint_is_the_epoch_of_the_highest_validation_mrr(small_graph_directory: Path, tmp_path: Path) -> None:
+def test_best_checkpoint_is_the_epoch_of_the_highest_validation_mrr(
+    small_graph_directory: Path, tmp_path: Path
+) -> None:
     run, graph = new_run(small_graph_directory, tmp_path / "run", settings(small_graph_directory, epochs=30))
     train(run, graph)
     validated = [record for record in run.metrics() if "valid_mrr" in record]
@@ -136,7 +145,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_last_good_checkpoint_kept(
         def stepped(self, epoch: int, step: int) -> None:
             sessions[0].model.entity.data[0, 0] = torch.nan
 
-    import bique.training.loop as loop
+    from bique.training import loop
 
     sessions: list[Session] = []
 
@@ -147,7 +156,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_last_good_checkpoint_kept(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "Session", Kept)
-        with pytest.raises(NotFinite, match="last good checkpoint is kept"):
+        with pytest.raises(NotFiniteError, match="last good checkpoint is kept"):
             train(run, graph, Spoil())
     assert run.last.read_bytes() == good
     assert train(Run.open(run.path), graph).ended == "finished"

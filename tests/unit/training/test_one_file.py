@@ -82,14 +82,17 @@ def test_the_first_20_losses_of_example_and_package_are_equal(
     steps = session.batches.per_epoch
     ours = [
         take_step(
-            session.model, session.objective, optimizer, session.batches.batch(session.batches.order(i // steps), i % steps)
+            session.model,
+            session.objective,
+            optimizer,
+            session.batches.batch(session.batches.order(i // steps), i % steps),
         ).item()
         for i in range(20)
     ]
     assert ours == pytest.approx(theirs[:20], abs=1e-9)
 
 
-def test_the_example_runs_from_the_shell(example: ModuleType, folder: Path, monkeypatch, capsys) -> None:  # noqa: ANN001
+def test_the_example_runs_from_the_shell(example: ModuleType, folder: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(example, "EPOCHS", 3)
     monkeypatch.setattr(example, "UNITS", 2)
     monkeypatch.setattr(sys, "argv", [str(EXAMPLE), str(folder)])

@@ -66,18 +66,18 @@ def _lines(block: bytes) -> tuple[pl.Series, dict[int, bytes]]:
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
     block = block.removesuffix(b"\n")
-    undecodable: dict[int, bytes] = {}
-    text = _text(block)
-    if text.has_nulls():
+    try:
+        return _split_lines(block), {}
+    except pl.exceptions.PolarsError:
         pieces = block.split(b"\n")
-        undecodable = {place: piece for place, piece in enumerate(pieces) if not _is_utf8(piece)}
-        text = _text(b"\n".join(b"" if place in undecodable else piece for place, piece in enumerate(pieces)))
-    return text.str.split("\n").explode(), undecodable
+    undecodable = {place: piece for place, piece in enumerate(pieces) if not _is_utf8(piece)}
+    decodable = b"\n".join(b"" if place in undecodable else piece for place, piece in enumerate(pieces))
+    return _split_lines(decodable), undecodable
 
 
-def _text(block: bytes) -> pl.Series:
-    """One string, or one null if the block is not UTF-8; not by way of str, which is slow beyond ASCII."""
-    return pl.Series("line", [block], dtype=pl.Binary).cast(pl.String, strict=False)
+def _split_lines(block: bytes) -> pl.Series:
+    """Raises if the block is not UTF-8. Not by way of str, which takes long when it is not ASCII."""
+    return pl.Series("line", [block], dtype=pl.Binary).cast(pl.String).str.split("\n").explode()
 
 
 def _columns(layout: Layout, lines: pl.Series) -> tuple[pl.DataFrame, pl.Series]:

@@ -11,7 +11,7 @@ import polars as pl
 from bique.errors import UserError
 from bique.graph.graph import Triples
 from bique.graph.vocabulary import Vocabulary
-from bique.shapes import Int
+from bique.shapes import Int, Num
 
 ID_LIMIT = 2**31 - 1
 NAMES_AT_ONCE = 1 << 20  # names joined into one string: polars holds strings of less than 4 GiB
@@ -39,7 +39,7 @@ def number_names(names: pl.Series) -> tuple[Int[np.ndarray, "names"], pl.Series]
     return number_by_hash(names, names.hash().to_numpy())
 
 
-def number_by_hash(names: pl.Series, hashes: Int[np.ndarray, "names"]) -> tuple[Int[np.ndarray, "names"], pl.Series]:
+def number_by_hash(names: pl.Series, hashes: Num[np.ndarray, "names"]) -> tuple[Int[np.ndarray, "names"], pl.Series]:
     """Exact for any hashes, and three times as fast as a hash table of strings when they are good.
 
     All names of one hash fall into one slot of a table, where the last one stands for all. Those that differ from it

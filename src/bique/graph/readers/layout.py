@@ -12,10 +12,10 @@ from bique.graph.readers.options import BLANKS, ReadOptions
 from bique.graph.readers.quoting import BadRecordError, split_record
 
 SEPARATOR_NAMES = {"\t": "tab", ",": "comma", " ": "space", ";": "semicolon", "|": "'|'"}
-HEADER_WORDS = frozenset(
-    ["head", "h", "subject", "subj", "sub", "s", "source", "src", "from", "head_id", "head_entity", "entity1"]
-    + ["relation", "rel", "r", "predicate", "pred", "p", "property", "edge", "label", "relation_id", "type"]
-    + ["tail", "t", "object", "obj", "o", "target", "dst", "dest", "to", "tail_id", "tail_entity", "entity2"]
+HEADER_WORDS = (
+    frozenset(["head", "h", "subject", "subj", "s", "source", "src", "from", "head_id", "head_entity", "entity1"])
+    | frozenset(["relation", "rel", "r", "predicate", "pred", "p", "property", "edge", "label", "relation_id", "type"])
+    | frozenset(["tail", "t", "object", "obj", "o", "target", "dst", "to", "tail_id", "tail_entity", "entity2"])
 )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -33,8 +33,7 @@ def open_parquet(file: FactFile, options: ReadOptions, progress: Progress | None
         )
     places = column_places(options.columns or (1, 2, 3), names, len(names), file.path)
     chosen = [names[place] for place in places]
-    for name in chosen:
-        _check_type(file, name, schema[name])
+    _check_types(file, {name: schema[name] for name in chosen})
     facts = pl.scan_parquet(file.path).select(
         pl.col(name).cast(pl.String).alias(part) for name, part in zip(chosen, FACT, strict=True)
     )
@@ -43,11 +42,11 @@ def open_parquet(file: FactFile, options: ReadOptions, progress: Progress | None
     return Reader(_ranges(file, rows, progress), parse, lambda bad: "fill in the name or remove the row")
 
 
-def _check_type(file: FactFile, name: str, kind: pl.DataType) -> None:
-    if not (kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
-        raise UserError(
-            f"{file.path}: column {name!r} holds {kind}, names are strings or whole numbers; convert it first"
-        )
+def _check_types(file: FactFile, kinds: Mapping[str, Any]) -> None:
+    for name, kind in kinds.items():
+        if not (kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
+            what = f"column {name!r} holds {kind}, names are strings or whole numbers"
+            raise UserError(f"{file.path}: {what}; convert it, or choose other columns with --columns")
 
 
 def _ranges(file: FactFile, rows: int, progress: Progress | None) -> Iterator[RowRange]:

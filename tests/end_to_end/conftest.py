@@ -1,0 +1,52 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from bique.cli import main
+from bique.graph import SPLITS, Graph
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def bique(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run `bique …` in this process: exit code, standard output, standard error."""
+
+    def run(*words: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["bique", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def facts_folder(small_graph: Graph, tmp_path: Path) -> Path:
+    folder = tmp_path / "facts"
+    folder.mkdir()
+    for split in SPLITS:
+        lines = [
+            f"{small_graph.entities[h]}\t{small_graph.relations[r]}\t{small_graph.entities[t]}\n"
+            for h, r, t in small_graph.split(split).tolist()
+        ]
+        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+    return folder

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VERBS = [
+    "checkup",
+    "compare",
+    "datasets",
+    "demo",
+    "evaluate",
+    "export",
+    "import",
+    "info",
+    "predict",
+    "relations",
+    "resume",
+    "train",
+]
+QUICK = [
+    "--set",
+    "training.epochs=4",
+    "--set",
+    "model.units=4",
+    "--set",
+    "training.batch_size=32",
+    "--set",
+    "training.device=cpu",
+]
+Bique = Callable[..., Any]
+
+
+@pytest.fixture
+def run(bique: Bique, small_graph_directory: Path, tmp_path: Path) -> Path:
+    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK)
+    assert done.code == 0, done.err
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself_with_an_example(verb: str, bique: Bique) -> None:
+    shown = bique(verb, "--help")
+    assert shown.code == 0
+    assert "Example:" in shown.out
+    assert f"bique {verb}" in shown.out
+
+
+def test_no_words_at_all_show_the_help_and_an_unknown_verb_is_usage(bique: Bique) -> None:
+    assert "Usage" in "".join(bique()[1:])
+    assert bique("trian").code == 2
+    assert bique("train", "--no-such-option").code == 2
+
+
+def test_from_a_folder_of_tsv_to_answers(bique: Bique, facts_folder: Path, tmp_path: Path) -> None:
+    graph, run = tmp_path / "graph", tmp_path / "run"
+    imported = bique("import", facts_folder, graph)
+    assert imported.code == 0
+    assert "bique train --graph" in imported.out
+    trained = bique("train", "--graph", graph, "--run", run, *QUICK)
+    assert trained.code == 0
+    assert "MRR" in trained.out
+    assert "ties worst" in trained.out
+    assert "parameters" in trained.err
+    answered = bique("predict", run, "--head", "entity 04", "--relation", "c parent", "--top", 3)
+    assert answered.code == 0
+    assert "entity 04  —c parent→  ?" in answered.out
+    assert bique("relations", run, "--head", "entity 04", "--tail", "entity 01").code == 0
+    assert bique("export", run, tmp_path / "entities.parquet").code == 0
+    assert bique("info", run).code == 0
+    assert bique("info", graph).code == 0
+    assert bique("info").code == 0
+
+
+def test_json_is_json_and_nothing_else(
+    bique: Bique, run: Path, facts_folder: Path, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    commands: list[tuple[object, ...]] = [
+        ("import", facts_folder, tmp_path / "graph2", "--json"),
+        ("checkup", small_graph_directory, "--json"),
+        ("datasets", "--json"),
+        ("train", "--graph", small_graph_directory, "--run", tmp_path / "run2", *QUICK, "--json"),
+        ("resume", run, "--json"),
+        ("evaluate", run, "--json"),
+        ("compare", run, run, "--json", "--resamples", 100),
+        ("predict", run, "--tail", "entity 01", "--relation", "c parent", "--json"),
+        ("relations", run, "--head", "entity 04", "--tail", "entity 01", "--json"),
+        ("export", run, tmp_path / "e.npy", "--json"),
+        ("info", run, "--json"),
+    ]
+    for command in commands:
+        done = bique(*command)
+        assert done.code == 0, (command, done.err)
+        json.loads(done.out)
+
+
+def test_evaluate_shows_the_breakdowns_asked_for(bique: Bique, run: Path) -> None:
+    shown = bique("evaluate", run, "--by", "relation", "--by", "direction", "--ties", "mean")
+    assert shown.code == 0
+    assert "c parent" in shown.out
+    assert "ties mean" in shown.out
+    assert bique("evaluate", run, "--by", "colour").code == 1
+
+
+def test_compare_refuses_unlike_protocols(bique: Bique, run: Path, small_graph_directory: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    bique("train", "--graph", small_graph_directory, "--run", other, *QUICK, "--set", "evaluation.ties=best")
+    refused = bique("compare", run, other)
+    assert refused.code == 1
+    assert "not measured alike" in refused.err
+    bique("evaluate", other, "--ties", "worst")
+    assert bique("compare", run, other).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("train",), "what shall be trained?"),
+        (("train", "--dataset", "wn18r"), "did you mean 'wn18rr'?"),
+        (("train", "--graph", "nowhere"), "does not exist"),
+        (("train", "--dataset", "wordnet", "--set", "training.epoch=3"), "did you mean 'epochs'?"),
+        (("train", "--dataset", "wordnet", "--set", "optimizer.name=sgd"), "optimizer.name"),
+        (("train", "none.toml"), "No such file"),
+        (("resume", "nowhere"), "does not exist"),
+        (("import", "nowhere", "x"), "nowhere"),
+        (("import", "nowhere", "x", "--split", "a,b"), "--split a,b"),
+        (("predict", "nowhere"), "exactly one of --head and --tail"),
+        (("datasets", "nothing"), "unknown dataset"),
+        (("info", "nowhere"), "neither a run"),
+        (("checkup", "nowhere"), "does not exist"),
+    ],
+)
+def test_a_user_error_is_one_sentence_with_exit_code_1(
+    words: tuple[str, ...], expected: str, bique: Bique, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed = bique(*words)
+    assert failed.code == 1
+    assert expected in failed.err
+    assert failed.err.startswith("error: ")
+    assert "Traceback" not in failed.err
+    assert list(tmp_path.iterdir()) == []  # nothing half-made is left
+
+
+def test_a_misspelt_entity_gets_the_nearest_names(bique: Bique, run: Path) -> None:
+    failed = bique("predict", run, "--head", "entity_04", "--relation", "c parent")
+    assert failed.code == 1
+    assert "the nearest are: entity 04" in failed.err
+
+
+def test_questions_from_a_file(bique: Bique, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "questions.tsv").write_text("entity 04\tc parent\t?\n")
+    done = bique("predict", run, "--queries", tmp_path / "questions.tsv", "--out", tmp_path / "answers.tsv", "--top", 2)
+    assert done.code == 0
+    assert len((tmp_path / "answers.tsv").read_text().splitlines()) == 3
+
+
+def test_a_recipe_file_is_the_same_as_its_settings(
+    bique: Bique, run: Path, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        f'graph = "{small_graph_directory}"\n[model]\nunits = 4\n'
+        '[training]\nepochs = 4\nbatch_size = 32\ndevice = "cpu"\n'
+    )
+    assert bique("train", recipe, "--run", tmp_path / "by-recipe").code == 0
+    one, two = (json.loads((path / "evaluations" / "test.json").read_text()) for path in (run, tmp_path / "by-recipe"))
+    assert one == two
+
+
+def test_a_damaged_or_vanished_piece_of_a_run_is_one_sentence(bique: Bique, run: Path) -> None:
+    best = run / "checkpoints" / "best.safetensors"
+    best.write_bytes(best.read_bytes()[:50])
+    failed = bique("predict", run, "--head", "entity 04", "--relation", "c parent")
+    assert failed.code == 1
+    assert "damaged" in failed.err
+    best.unlink()
+    assert "bique resume" in bique("predict", run, "--head", "entity 04", "--relation", "c parent").err
+    (run / "config.toml").write_text("dataset = ")
+    assert "not valid TOML" in bique("info", run).err

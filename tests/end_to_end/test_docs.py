@@ -1,0 +1,85 @@
+"""The documentation is run: every `console` block's commands, every `python` block, page by page, in order.
+
+A block after `<!-- not run: reason -->` is left out; the reason says why it cannot run here.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bique.config import Setting, describe
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(
+    r"(?:<!-- not run: (?P<reason>[^>]+) -->\n+)?```(?P<kind>console|python|text|toml)[^\n]*\n(?P<code>.*?)```", re.S
+)
+
+
+def commands(code: str) -> list[str]:
+    """The lines behind `$ `; a backslash at the end joins the next line."""
+    joined = code.replace("\\\n", " ")
+    return [line.removeprefix("$ ") for line in joined.splitlines() if line.startswith("$ ")]
+
+
+def run_command(command: str, bique: Any, folder: Path) -> None:
+    """`bique …` in this process (it is quicker); anything else by the shell."""
+    words = shlex.split(command, comments=True)
+    if words[:3] == ["python", "-m", "bique"]:
+        words = words[2:]
+    if words[0] == "bique":
+        done = bique(*words[1:])
+        assert done.code == 0, f"{command}\n{done.err}"
+        return
+    if words[0] == "python":
+        words[0] = sys.executable
+    shell = subprocess.run(
+        shlex.join(words) if words[0] == sys.executable else command, shell=True, cwd=folder, check=False
+    )
+    assert shell.returncode == 0, command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_blocks_of_a_page_run_in_order(
+    page: Path, bique: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    names: dict[str, Any] = {}
+    for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
+        if block["reason"]:
+            continue
+        if block["kind"] == "python":
+            exec(compile(block["code"], str(page), "exec"), names)
+        elif block["kind"] == "console":
+            for command in commands(block["code"]):
+                run_command(command, bique, tmp_path)
+
+
+def test_every_page_is_in_the_menu_and_every_link_leads_somewhere() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert page.relative_to(ROOT / "docs").as_posix() in menu
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_table_of_settings_is_the_schemas() -> None:
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    table = "\n".join(["| key | default | meaning |", "|---|---|---|", *map(settings_row, describe())])
+    assert table in page, f"docs/reference.md must hold this table:\n{table}"
+
+
+def settings_row(setting: Setting) -> str:
+    default = "–" if setting.default is None else f"`{setting.default}`"
+    return f"| `{setting.key}` | {default} | {setting.meaning.replace('|', chr(92) + '|')} |"

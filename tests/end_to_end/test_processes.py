@@ -1,0 +1,183 @@
+"""What only a real process can show: signals, kill -9, a full or closed disk, what is imported."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from bique.runs import read_checkpoint
+
+SETTINGS = {
+    "model.units": 4,
+    "training.epochs": 30,
+    "training.batch_size": 16,
+    "training.validate_every": 3,
+    "training.checkpoint_seconds": 0,
+    "training.device": "cpu",
+}
+QUICK = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
+
+
+def start(*words: object, **options: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "bique", *map(str, words)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **options
+    )  # type: ignore[call-overload]
+
+
+def finish(*words: object, **options: object) -> tuple[int, str, str]:
+    process = start(*words, **options)
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return {name: read_checkpoint(run / "checkpoints" / f"{name}.safetensors").tensors for name in ("last", "best")}  # type: ignore[misc]
+
+
+def assert_same_weights(one: Path, other: Path) -> None:
+    mine, theirs = weights(one), weights(other)
+    for which in mine:
+        assert mine[which].keys() == theirs[which].keys()
+        assert all(torch.equal(mine[which][name], theirs[which][name]) for name in mine[which])
+
+
+@pytest.fixture
+def whole(small_graph_directory: Path, tmp_path: Path) -> Path:
+    code, _, err = finish("train", "--graph", small_graph_directory, "--run", tmp_path / "whole", *QUICK)
+    assert code == 0, err
+    return tmp_path / "whole"
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_every_resume_ends_with_the_same_weights(
+    whole: Path, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    """A few here; the log tells of fifty (BIQUE_KILLS=50)."""
+    run, kills, dice = tmp_path / "killed", int(os.environ.get("BIQUE_KILLS", "4")), random.Random(0)
+    process = start("train", "--graph", small_graph_directory, "--run", run, *QUICK)
+    # not before the run exists: until then there is nothing to resume
+    while not (run / "config.toml").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    killed = 0
+    while killed < kills:
+        deadline = time.monotonic() + dice.uniform(0, 1.2 if killed else 0.5)
+        began_at = _state(run)
+        while time.monotonic() < deadline or (killed and _state(run) == began_at and process.poll() is None):
+            time.sleep(0.002)
+        if process.poll() is not None:
+            break
+        process.kill()
+        process.communicate()
+        killed += 1
+        process = start("resume", run)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert killed >= min(kills, 3)
+    assert_same_weights(whole, run)
+
+
+def _state(run: Path) -> float:
+    last = run / "checkpoints" / "last.safetensors"
+    return last.stat().st_mtime if last.exists() else 0.0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_says_how_to_go_on_and_loses_nothing(
+    number: signal.Signals, whole: Path, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "stopped"
+    process = start("train", "--graph", small_graph_directory, "--run", run, *QUICK)
+    while not (run / "checkpoints" / "last.safetensors").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, err
+    assert f"bique resume {run}" in err
+    code, _, err = finish("resume", run)
+    assert code == 0, err
+    assert_same_weights(whole, run)
+
+
+def test_training_and_evaluating_a_prepared_graph_never_imports_polars(
+    small_graph_directory: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "polars.py").write_text("raise ImportError('polars is not here')")
+    run = tmp_path / "run"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    for words in (
+        (
+            "train",
+            "--graph",
+            small_graph_directory,
+            "--run",
+            run,
+            "--set",
+            "training.epochs=1",
+            "--set",
+            "model.units=2",
+        ),
+        ("evaluate", run, "--by", "relation"),
+        ("predict", run, "--head", "entity 04", "--relation", "c parent"),
+    ):
+        command = [sys.executable, "-m", "bique", *map(str, words)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_shape_checker_is_not_needed_to_run(tmp_path: Path) -> None:
+    (tmp_path / "jaxtyping.py").write_text("raise ImportError('jaxtyping is not here')")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-c", "import bique.serving, bique.training, bique.cli, bique.graph.checkup"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_full_disk_is_one_sentence_and_keeps_what_was_there(
+    whole: Path, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    """A limit on the size of files stands in for a full disk: writing past it fails in the same place."""
+
+    def small_files_only() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, 8_000))
+
+    run = tmp_path / "full"
+    words = ("train", "--graph", small_graph_directory, "--run", run, *QUICK)
+    code, _, err = finish(*words, preexec_fn=small_files_only)
+    assert code == 1, err
+    assert "error: " in err
+    assert "Traceback" not in err
+    assert not list((run / "checkpoints").iterdir())
+    code, _, err = finish("resume", run)
+    assert code == 0, err
+    assert_same_weights(whole, run)
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(small_graph_directory: Path) -> None:
+    code, _, err = finish("train", "--graph", small_graph_directory, "--run", "/proc/run", *QUICK)
+    assert code == 1
+    assert "Traceback" not in err
+    assert "/proc" in err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(small_graph_directory: Path) -> None:
+    process = start("datasets", "--json")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    err = process.stderr.read()
+    process.wait(timeout=60)
+    assert "Traceback" not in err
