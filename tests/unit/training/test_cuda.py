@@ -1,0 +1,71 @@
+"""What holds on the CPU holds on a CUDA device (`pytest -m cuda`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bique.config import RunConfig, parse_config
+from bique.evaluation import rank_queries
+from bique.evaluation.ranking import CANDIDATES, QUERIES
+from bique.graph import Answers, Graph
+from bique.models import BiQUE
+from bique.runs import Run, read_checkpoint
+from bique.training import train
+
+pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
+
+
+def settings(directory: Path, **training: Any) -> RunConfig:
+    options = {"epochs": 6, "batch_size": 32, "validate_every": 2, **training}
+    return parse_config({"graph": str(directory), "model": {"units": 4}, "training": options})
+
+
+def trained(directory: Path, path: Path, **training: Any) -> Run:
+    graph = Graph.open(directory)
+    run = Run.create(settings(directory, **training), graph, path)
+    train(run, graph)
+    return run
+
+
+def ranked(model: BiQUE, memory: int) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(0)
+    shape = (model.num_entities, model.num_relations, model.num_entities)
+    queries = generator.integers(0, shape, (2 * QUERIES + 5, 3)).astype(np.int32)
+    ranking = rank_queries(model, queries, Answers.from_triples(queries, model.num_relations), memory)
+    return ranking.better, ranking.equal
+
+
+def test_auto_takes_the_cuda_device_and_learns_what_the_cpu_learns(small_graph_directory: Path, tmp_path: Path) -> None:
+    here = trained(small_graph_directory, tmp_path / "cuda")
+    there = trained(small_graph_directory, tmp_path / "cpu", device="cpu")
+    assert "CPU" not in (here.path / "log.txt").read_text()
+    for mine, theirs in zip(here.metrics(), there.metrics(), strict=True):
+        assert mine["loss"] == pytest.approx(theirs["loss"], rel=1e-3)
+
+
+def test_ranks_in_double_precision_are_the_cpus() -> None:
+    model = BiQUE(2 * CANDIDATES + 17, 4, units=8, generator=torch.Generator().manual_seed(0), scale=1.0).double()
+    on_cpu = ranked(model, 1 << 30)
+    on_cuda = ranked(model.cuda(), 1 << 30)
+    np.testing.assert_array_equal(on_cpu, on_cuda)
+
+
+def test_rank_does_not_depend_on_tile_size_on_cuda() -> None:
+    model = BiQUE(3 * CANDIDATES + 17, 4, units=16, generator=torch.Generator().manual_seed(0), scale=1.0).cuda()
+    block = QUERIES * CANDIDATES * 4
+    for memory in (1, 2 * block):
+        np.testing.assert_array_equal(ranked(model, memory), ranked(model, 1 << 30))
+
+
+def test_deterministic_mode_gives_the_same_digits_twice(small_graph_directory: Path, tmp_path: Path) -> None:
+    try:
+        one, two = (trained(small_graph_directory, tmp_path / name, deterministic=True) for name in ("a", "b"))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    mine, theirs = read_checkpoint(one.last).tensors, read_checkpoint(two.last).tensors
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
