@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-UNITS, EPOCHS, BATCH, LEARNING_RATE, PENALTY, SEED = 32, 50, 500, 0.1, 0.05, 0
+UNITS, EPOCHS, BATCH, LEARNING_RATE, PENALTY, SEED = 32, 25, 500, 0.1, 0.1, 0
 
 
 # --- the graph -------------------------------------------------------------------------------------------------------

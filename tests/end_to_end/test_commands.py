@@ -181,3 +181,12 @@ def test_a_damaged_or_vanished_piece_of_a_run_is_one_sentence(bique: Bique, run:
     assert "bique resume" in bique("predict", run, "--head", "entity 04", "--relation", "c parent").err
     (run / "config.toml").write_text("dataset = ")
     assert "not valid TOML" in bique("info", run).err
+
+
+def test_the_demo_shows_results_answers_and_what_to_type_next(bique: Bique, tmp_path: Path) -> None:
+    quick = ("--set", "training.epochs=1", "--set", "model.units=4", "--set", "evaluation.resamples=100")
+    shown = bique("demo", "--run", tmp_path / "run", *quick)
+    assert shown.code == 0, shown.err
+    for expected in ("BiQUE", "most frequent", "Hits@10", "ties worst", "dog.n.01", "bique predict"):
+        assert expected in shown.out
+    assert "time left" in shown.err

@@ -250,21 +250,20 @@ def pack(texts: dict[str, str]) -> bytes:
 
 
 def report(splits: dict[str, list[Fact]]) -> str:
-    counts = {name: Counter(relation for _, relation, _ in facts) for name, facts in splits.items()}
+    """A table of counts, and how many test facts have their reverse in train."""
     entities = {entity for facts in splits.values() for head, _, tail in facts for entity in (head, tail)}
+    counts = {name: Counter(relation for _, relation, _ in facts) for name, facts in splits.items()}
+    rows = [(relation, *(counts[name][relation] for name in splits)) for relation in sorted(RELATIONS.values())]
+    rows = [("", *splits), *rows, (f"{len(entities)} entities", *(len(facts) for facts in splits.values()))]
     train = set(splits["train"])
     given = sum((tail, relation, head) in train for head, relation, tail in splits["test"])
-    rows = [f"{name:30}" + "".join(f"{counts[s][name]:8}" for s in splits) for name in sorted(RELATIONS.values())]
-    total = f"{len(entities)} entities" + " " * 16 + "".join(f"{len(facts):8}" for facts in splits.values())
-    return "\n".join(
-        [" " * 30 + "".join(f"{s:>8}" for s in splits), *rows, total, f"reverse in train: {given} of test"]
-    )
+    lines = [f"{first:30}" + "".join(f"{cell:>8}" for cell in cells) for first, *cells in rows]
+    return "\n".join([*lines, f"{given} test facts have their reverse in train"])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m bique.bundled.build", description=(__doc__ or "").partition("\n")[0]
-    )
+    description = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m bique.bundled.build", description=description)
     parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"), metavar="DIR")
     parser.add_argument("--output", type=Path, default=WORDNET, metavar="FILE")
     arguments = parser.parse_args()

@@ -79,7 +79,7 @@ class Live:
     def epoch_ended(self, record: dict[str, Any]) -> None:
         self._loss = f"loss {record['loss']:.4f}"
         if "valid_mrr" in record:
-            best = " (best)" if record["best_epoch"] == record["epoch"] else f" (best in epoch {record['best_epoch']})"
+            best = "" if record["best_epoch"] == record["epoch"] else f", best in {record['best_epoch']}"
             self._valid = f"valid MRR {record['valid_mrr']:.4f}{best}"
         if self._progress is not None:
             self._progress.update(self._task, loss=self._loss, valid=self._valid)

@@ -31,14 +31,14 @@ def results_table(evaluations: Mapping[str, Evaluation], resamples: int) -> Tabl
 
 
 def _cell(value: float, interval: Interval) -> Text:
-    return Text.assemble((f"{value:.3f}", "bold"), (f" [{interval.low:.3f} {interval.high:.3f}]", "dim"))
+    return Text.assemble((f"{value:.3f}", "bold"), (f"\n[{interval.low:.3f} {interval.high:.3f}]", "dim"))
 
 
 def breakdown_table(kind: str, rows: Mapping[str, Metrics]) -> Table:
-    table = Table(title=f"By {kind}", title_justify="left", title_style="bold")
+    table = Table(title=f"By {kind}", title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     table.add_column(kind, overflow="fold")
-    for heading in ("queries", *COLUMNS.values(), "MR", "adjusted MRR"):
-        table.add_column(heading, justify="right")
+    for heading in ("queries", "MRR", "H@1", "H@3", "H@10", "MR", "adj. MRR"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for name, metrics in rows.items():
         figures = [f"{getattr(metrics, key):.3f}" for key in COLUMNS]
         table.add_row(
@@ -62,7 +62,7 @@ def _difference(found: PairedDifference) -> Text:
     low, high = found.interval
     sure = "bold" if low > 0 or high < 0 else ""
     return Text.assemble(
-        (f"{found.difference:+.3f}", sure), (f" [{low:+.3f} {high:+.3f}] p={found.p_value:.2g}", "dim")
+        (f"{found.difference:+.3f}", sure), (f"\n[{low:+.3f} {high:+.3f}]\np = {found.p_value:.2g}", "dim")
     )
 
 

@@ -56,7 +56,7 @@ class ObjectiveConfig(Section):
 class PenaltyConfig(Section):
     """Group N3: weight · (entity·(|head|³ + |tail|³) + relation·|relation|³) / batch size, |·|³ summed over units."""
 
-    weight: NotNegative = 0.05
+    weight: NotNegative = 0.1
     """λ; 0 means no penalty."""
     entity: NotNegative = 2.0
     """λ1, for head and tail."""

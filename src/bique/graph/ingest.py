@@ -97,7 +97,8 @@ def _files(source: Path | Mapping[Split, Path], shares: Shares | None) -> tuple[
 
 def _check_shares(shares: Shares) -> None:
     shown = ",".join(map(str, shares))
-    if len(shares) != 3 or min(shares) < 0 or shares[0] == 0 or abs(sum(shares) - 1) > 1e-9:
+    sound = len(shares) == 3 and min(shares) >= 0 and shares[0] > 0 and abs(sum(shares) - 1) < 1e-9
+    if not sound:
         raise UserError(f"--split {shown}: give three shares for train, valid and test that sum to 1, as 0.9,0.05,0.05")
 
 

@@ -129,4 +129,4 @@ class _Loop:
     def _device(self) -> str:
         if self.session.device.type == "cuda":
             return torch.cuda.get_device_name(self.session.device)
-        return f"the CPU ({torch.get_num_threads()} threads)"
+        return f"CPU, {torch.get_num_threads()} threads"

@@ -23,7 +23,7 @@ class Plan:
     def line(self) -> str:
         steps = f"{self.epochs} epochs × {self.steps_per_epoch} steps"
         memory = _size(float(self.memory_bytes))
-        return f"{self.parameters:,} parameters · about {memory} of memory · {steps} · on {self.device}"
+        return f"{self.parameters:,} parameters · about {memory} of memory · {steps} · {self.device}"
 
 
 def make_plan(config: RunConfig, graph: Graph, model: Model, steps_per_epoch: int, device: str) -> Plan:

@@ -46,20 +46,19 @@ def parse_block(layout: Layout, numbered_block: NumberedBlock) -> Batch:
     # of "\r\r\n" only the last two bytes end the line, and a "\r" at the end of the file ends none
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
-    block = block.removesuffix(b"\n")
     fields = _clean_fields(layout, block)
     if fields is not None:
         names = strip_names(fields) if layout.strip else fields
         if _all_named(names).all():
             return Batch(names, stripped=count_changed(fields, names) if layout.strip else 0)
-    return _parse_lines(layout, number, block)
+    return _parse_lines(layout, number, block.removesuffix(b"\n"))
 
 
 def _clean_fields(layout: Layout, block: bytes) -> pl.DataFrame | None:
     """Head, relation and tail of every line by polars' CSV reader, if it can be shown to have read them exactly.
 
     It is fast, but it leaves out byte order marks, unpacks what looks compressed, and more. So its answer counts only
-    if each line gave a full row and every byte of the block is a byte of a name or a separator.
+    if every byte of the block is found again as a byte of a name or as what ends a field.
     """
     if layout.quotes and b'"' in block:
         return None
@@ -69,10 +68,8 @@ def _clean_fields(layout: Layout, block: bytes) -> pl.DataFrame | None:
     except (pl.exceptions.PolarsError, OSError, TypeError, ValueError):
         return None
     names = sum(int(field.str.len_bytes().sum()) for field in fields.iter_columns())
-    between = fields.height * layout.fields - 1
-    if fields.height != block.count(b"\n") + 1 or names + between != len(block):
-        return None
-    return _three(layout, fields)
+    ends = fields.height * layout.fields - (0 if block.endswith(b"\n") else 1)
+    return _three(layout, fields) if names + ends == len(block) else None
 
 
 def _three(layout: Layout, fields: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from bique.graph.vocabulary import Vocabulary
 from bique.shapes import Int, Num
 
 ID_LIMIT = 2**31 - 1
-NAMES_AT_ONCE = 1 << 20  # names joined into one string: polars holds strings of less than 4 GiB
+NAMES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,68 @@ def _number_exactly(names: pl.Series) -> tuple[Int[np.ndarray, "names"], pl.Seri
     return names.cast(pl.Enum(distinct)).to_physical().cast(pl.Int32).to_numpy(), distinct
 
 
+class NameTable:
+    """The distinct names of all blocks so far; the place of a name in it never changes."""
+
+    def __init__(self) -> None:
+        self.names = pl.Series("head", [], dtype=pl.String)
+
+    def add(self, lists: Sequence[pl.Series]) -> list[Int[np.ndarray, "_"]]:
+        """The places of the names of each list; new names are put behind the known ones."""
+        known = len(self.names)
+        codes, distinct = number_names(pl.concat([self.names, *lists], rechunk=True))
+        places = np.full(len(distinct), -1, dtype=np.int32)
+        places[codes[:known]] = np.arange(known, dtype=np.int32)
+        fresh = places < 0
+        places[fresh] = np.arange(known, len(distinct), dtype=np.int32)
+        # adding nothing copies the text: without it a few new names keep the text of their whole block alive
+        self.names = pl.concat([self.names, distinct.filter(pl.Series(fresh)) + ""], rechunk=True)
+        return np.split(places[codes[known:]], np.cumsum([len(names) for names in lists])[:-1])
+
+    def ranks(self, kind: str) -> tuple[pl.Series, Int[np.ndarray, "_"]]:
+        """The names in the order of their UTF-8 bytes, and for each place of the table the place in this order."""
+        if len(self.names) > ID_LIMIT:
+            raise UserError(
+                f"{len(self.names)} {kind}: an id has 31 bits, at most {ID_LIMIT} fit; import a part of them"
+            )
+        order = self.names.arg_sort().to_numpy()
+        ranks = np.empty(len(order), dtype=np.int32)
+        ranks[order] = np.arange(len(order), dtype=np.int32)
+        return self.names.gather(order), ranks
+
+
+class Encoder:
+    """Takes blocks one after the other and keeps only numbers of them, and each name once."""
+
+    def __init__(self) -> None:
+        self._entities, self._relations = NameTable(), NameTable()
+        self._waiting: list[EncodedBlock] = []
+        self._settled: list[Triples] = []
+
+    def add(self, block: EncodedBlock) -> None:
+        self._waiting.append(block)
+        # waiting until there are as many new names as known ones keeps the whole work in proportion to the input
+        if sum(len(waiting.entities) for waiting in self._waiting) > max(NAMES_AT_ONCE, len(self._entities.names)):
+            self._settle()
+
+    def _settle(self) -> None:
+        entities = self._entities.add([block.entities for block in self._waiting])
+        relations = self._relations.add([block.relations for block in self._waiting])
+        for block, entity, relation in zip(self._waiting, entities, relations, strict=True):
+            self._settled.append(_renumbered(block.triples, entity, relation))
+        self._waiting = []
+
+    def finish(self) -> Combined:
+        """An id is the rank of a name in the order of UTF-8 bytes: it does not depend on the order of the input."""
+        if self._waiting:
+            self._settle()
+        entities, entity_ranks = self._entities.ranks("entities")
+        relations, relation_ranks = self._relations.ranks("relations")
+        triples = [_renumbered(block, entity_ranks, relation_ranks) for block in self._settled]
+        notes = [*_odd_names(entities, "entities"), *_odd_names(relations, "relations")]
+        return Combined(_vocabulary(entities), _vocabulary(relations), triples, notes)
+
+
 @dataclass(frozen=True)
 class Combined:
     """The vocabularies over all blocks, each block's triples as ids in them, and what is odd about the names."""
@@ -77,27 +139,10 @@ class Combined:
     notes: list[str]
 
 
-def combine(blocks: Sequence[EncodedBlock]) -> Combined:
-    """An id is the rank of a name in the order of UTF-8 bytes: it does not depend on the order of files and lines."""
-    entities, entity_ids = _merge([block.entities for block in blocks], "entities")
-    relations, relation_ids = _merge([block.relations for block in blocks], "relations")
-    triples = [
-        np.stack([e[block.triples[:, 0]], r[block.triples[:, 1]], e[block.triples[:, 2]]], axis=1)
-        for block, e, r in zip(blocks, entity_ids, relation_ids, strict=True)
-    ]
-    notes = [*_odd_names(entities, "entities"), *_odd_names(relations, "relations")]
-    return Combined(_vocabulary(entities), _vocabulary(relations), triples, notes)
-
-
-def _merge(lists: Sequence[pl.Series], kind: str) -> tuple[pl.Series, list[Int[np.ndarray, "names"]]]:
-    """The distinct names of all lists, sorted, and for each list the ids of its names."""
-    codes, distinct = number_names(pl.concat([pl.Series("head", [], dtype=pl.String), *lists], rechunk=True))
-    if len(distinct) > ID_LIMIT:
-        raise UserError(f"{len(distinct)} {kind}: ids are 32-bit, at most {ID_LIMIT} {kind} fit; import a part of it")
-    order = distinct.arg_sort().to_numpy()
-    ids = np.empty(len(order), dtype=np.int32)
-    ids[order] = np.arange(len(order), dtype=np.int32)
-    return distinct.gather(order), np.split(ids[codes], np.cumsum([len(names) for names in lists])[:-1])
+def _renumbered(
+    triples: Triples, entities: Int[np.ndarray, "entities"], relations: Int[np.ndarray, "relations"]
+) -> Triples:
+    return np.stack([entities[triples[:, 0]], relations[triples[:, 1]], entities[triples[:, 2]]], axis=1)
 
 
 def _odd_names(names: pl.Series, kind: str) -> list[str]:
@@ -116,5 +161,6 @@ def _vocabulary(names: pl.Series) -> Vocabulary:
     """Distinct names that are sorted already."""
     offsets = np.zeros(len(names) + 1, dtype=np.int64)
     np.cumsum(names.str.len_bytes().to_numpy(), out=offsets[1:])
+    # in parts, because a string of polars is shorter than 4 GiB
     parts = (names.slice(start, NAMES_AT_ONCE) for start in range(0, len(names), NAMES_AT_ONCE))
     return Vocabulary(b"".join(part.str.join("").item().encode("utf-8") for part in parts), offsets)

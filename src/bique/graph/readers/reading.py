@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from bique.errors import UserError
 from bique.graph.graph import SPLITS, Split, Triples
 from bique.graph.readers.batch import BadLine, Reader
 from bique.graph.readers.delimited import open_delimited
-from bique.graph.readers.encoding import EncodedBlock, combine, encode
+from bique.graph.readers.encoding import EncodedBlock, Encoder, encode
 from bique.graph.readers.files import FactFile
 from bique.graph.readers.options import ReadOptions
 from bique.graph.readers.parquet import open_parquet
@@ -45,16 +46,15 @@ def read_files(
     files: Mapping[Split, FactFile], options: ReadOptions, quarantine: Path, progress: Progress | None = None
 ) -> ReadFacts:
     """Bad lines raise, or go to the file `quarantine`, as the options say."""
-    blocks: dict[Split, list[EncodedBlock]] = {split: [] for split in SPLITS}
-    notes: list[str] = []
+    encoder, blocks, notes = Encoder(), dict.fromkeys(SPLITS, 0), list[str]()
     with BadLines(options.on_bad, quarantine) as bad, ThreadPoolExecutor(WORKERS) as pool:
         for split, file in files.items():
             reader = open_reader(file, options, progress)
-            blocks[split], stripped = _read_file(file, reader, bad, pool)
+            blocks[split], stripped = _read_file(file, reader, encoder, bad, pool)
             notes += [*reader.notes, *_file_notes(file, blocks[split], bad, stripped)]
-    combined = combine([block for split in SPLITS for block in blocks[split]])
-    remaining = iter(combined.triples)
-    triples: dict[Split, Triples] = {split: _stack([next(remaining) for _ in blocks[split]]) for split in SPLITS}
+    combined = encoder.finish()
+    in_sequence = iter(combined.triples)
+    triples: dict[Split, Triples] = {split: _stack(list(islice(in_sequence, blocks[split]))) for split in SPLITS}
     return ReadFacts(combined.entities, combined.relations, triples, bad.total, [*notes, *combined.notes])
 
 
@@ -67,21 +67,21 @@ def open_reader(file: FactFile, options: ReadOptions, progress: Progress | None 
 
 
 def _read_file(
-    file: FactFile, reader: Reader, bad: BadLines, pool: ThreadPoolExecutor
-) -> tuple[list[EncodedBlock], int]:
-    """The encoded blocks of one file, in order, and how many names were stripped."""
+    file: FactFile, reader: Reader, encoder: Encoder, bad: BadLines, pool: ThreadPoolExecutor
+) -> tuple[int, int]:
+    """Gives the facts of a file to the encoder; how many blocks of facts it had, and how many names were stripped."""
 
     def read(block: object) -> tuple[EncodedBlock, Iterable[BadLine], int]:
         batch = reader.parse(block)
         return encode(batch.facts), batch.bad, batch.stripped
 
-    blocks: list[EncodedBlock] = []
-    stripped = 0
+    blocks, stripped = 0, 0
     for encoded, lines, changed in in_order(pool, read, reader.blocks):
         bad.add(file.path, reader, lines)
         stripped += changed
         if len(encoded.triples):
-            blocks.append(encoded)
+            encoder.add(encoded)
+            blocks += 1
     return blocks, stripped
 
 
@@ -96,7 +96,7 @@ def in_order(pool: ThreadPoolExecutor, function: Callable[[Item], Result], items
         yield waiting.popleft().result()
 
 
-def _file_notes(file: FactFile, blocks: list[EncodedBlock], bad: BadLines, stripped: int) -> list[str]:
+def _file_notes(file: FactFile, blocks: int, bad: BadLines, stripped: int) -> list[str]:
     name, set_aside = file.path.name, bad.count.get(file.path, 0)
     if not blocks and set_aside:
         raise UserError(f"{file.path}: none of its {set_aside} lines is a fact; the first: {bad.first[file.path]}")

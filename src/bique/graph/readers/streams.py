@@ -108,7 +108,7 @@ class ChunkStream(io.RawIOBase):
         return count
 
 
-def _decompressed(raw: BinaryIO, compression: Compression) -> BinaryIO:
+def _decompressed(raw: BinaryIO, compression: Compression) -> io.BufferedReader:
     fresh, damage = _decompressor(compression)
     return io.BufferedReader(ChunkStream(_members(raw, fresh, damage)), BLOCK_BYTES)
 
