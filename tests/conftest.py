@@ -49,3 +49,17 @@ def small_graph():
 def small_graph_directory(small_graph, tmp_path: Path) -> Path:
     small_graph.save(tmp_path / "graph")
     return tmp_path / "graph"
+
+
+@pytest.fixture
+def facts_folder(small_graph, tmp_path: Path) -> Path:
+    """The small graph as train.txt, valid.txt and test.txt."""
+    folder = tmp_path / "facts"
+    folder.mkdir()
+    for split in ("train", "valid", "test"):
+        lines = [
+            f"{small_graph.entities[h]}\t{small_graph.relations[r]}\t{small_graph.entities[t]}\n"
+            for h, r, t in small_graph.split(split).tolist()
+        ]
+        (folder / f"{split}.txt").write_text("".join(lines), encoding="utf-8")
+    return folder

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from bique.cli import main
-from bique.graph import SPLITS, Graph
 
 
 class Result(NamedTuple):
@@ -37,16 +35,3 @@ def bique(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
         return Result(code, captured.out, captured.err)
 
     return run
-
-
-@pytest.fixture
-def facts_folder(small_graph: Graph, tmp_path: Path) -> Path:
-    folder = tmp_path / "facts"
-    folder.mkdir()
-    for split in SPLITS:
-        lines = [
-            f"{small_graph.entities[h]}\t{small_graph.relations[r]}\t{small_graph.entities[t]}\n"
-            for h, r, t in small_graph.split(split).tolist()
-        ]
-        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
-    return folder

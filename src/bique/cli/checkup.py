@@ -45,9 +45,9 @@ def checkup(
 
 
 def _table(title: str, *headings: str) -> Table:
-    from rich.table import Table
+    from bique.cli.tables import plain_table
 
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = plain_table(f"\n{title}")
     for place, heading in enumerate(headings):
         # names are folded, never cut: a cut one cannot be copied
         table.add_column(heading, justify="right" if place else "left", overflow="fold")
@@ -68,7 +68,7 @@ def _splits(found: Checkup) -> Table:
     shared = [found.shared["train and valid"], found.shared["train and test"]]
     table.add_row("facts also in train", "", *(f"{count:,}" for count in shared))
     table.add_row("facts also in valid", "", "", f"{found.shared['valid and test']:,}")
-    table.add_row("given away by another relation in train", "", "", f"{found.given_away:,}")
+    table.add_row("given away: copied, inverted or mirrored in train", "", "", f"{found.given_away:,}")
     return table
 
 

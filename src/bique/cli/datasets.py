@@ -54,10 +54,11 @@ def datasets(
 
 
 def _overview(chosen: list[Dataset]) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="Datasets", title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    from bique.cli.tables import plain_table
+
+    table = plain_table("Datasets")
     table.add_column("name", no_wrap=True, style="bold")
     for heading in COUNTS:
         table.add_column(heading, justify="right", no_wrap=True)

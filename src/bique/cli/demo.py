@@ -72,8 +72,9 @@ def _show_results(run: Run, graph: Graph, model: Evaluation, began: float) -> No
 
     baseline = evaluate(FrequencyBaseline(graph), graph, "test", run.config.evaluation)
     screen.print()
-    rows = {"BiQUE": model, "most frequent tails": baseline}
+    rows = {"BiQUE": model, "baseline": baseline}
     screen.print(results_table(rows, run.config.evaluation.resamples))
+    screen.print("The baseline learns nothing: for each relation it names the most frequent tails.")
     mirrored = _mirrored(graph)
     mrr = [evaluation.where(np.tile(~mirrored, 2)).mrr for evaluation in (model, baseline)]
     screen.print(

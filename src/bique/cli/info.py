@@ -43,10 +43,11 @@ def info(
 
 
 def _settings_table(rows: list[dict[str, Any]]) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="Settings, for recipes and --set", title_justify="left", title_style="bold", box=None)
+    from bique.cli.tables import plain_table
+
+    table = plain_table("Settings, for recipes and --set")
     for heading in ("key", "default", "meaning"):
         table.add_column(heading, overflow="fold")
     for row in rows:

@@ -14,19 +14,31 @@ from bique.graph import Graph
 COLUMNS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
 
 
+def plain_table(title: str) -> Table:
+    """Without lines: figures fit into 80 columns, and copy well."""
+    return Table(
+        title=Text(title),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, 2, 0, 0),
+        collapse_padding=True,
+    )
+
+
 def results_table(evaluations: Mapping[str, Evaluation], resamples: int) -> Table:
     """One row per scorer with 95 % intervals, the protocol underneath."""
     protocol = next(iter(evaluations.values())).protocol
-    table = Table(title="Results", title_justify="left", title_style="bold")
-    table.add_column("")
+    table = plain_table("Results")
+    table.add_column("", overflow="fold")
     for heading in COLUMNS.values():
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("MR", justify="right")
     for name, evaluation in evaluations.items():
         metrics, intervals = evaluation.metrics, evaluation.intervals(resamples)
         cells = [_cell(getattr(metrics, key), intervals[key]) for key in COLUMNS]
         table.add_row(name, *cells, f"{metrics.mr:,.0f}")
-    table.caption = Text(f"{protocol.line()} · in brackets: 95 % interval", justify="left")
+    table.caption = Text(f"[95 % interval] · {protocol.line()}", justify="left")
     return table
 
 
@@ -35,7 +47,7 @@ def _cell(value: float, interval: Interval) -> Text:
 
 
 def breakdown_table(kind: str, rows: Mapping[str, Metrics]) -> Table:
-    table = Table(title=f"By {kind}", title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    table = plain_table(f"By {kind}")
     table.add_column(kind, overflow="fold")
     for heading in ("queries", "MRR", "H@1", "H@3", "H@10", "MR", "adj. MRR"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -49,10 +61,10 @@ def breakdown_table(kind: str, rows: Mapping[str, Metrics]) -> Table:
 
 def comparison_table(labels: list[str], differences: list[dict[str, PairedDifference]]) -> Table:
     """Each later run minus the first, with interval and p."""
-    table = Table(title=f"Difference from {labels[0]}", title_justify="left", title_style="bold")
-    table.add_column("")
+    table = plain_table(f"Difference from {labels[0]}")
+    table.add_column("", overflow="fold")
     for heading in COLUMNS.values():
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for label, row in zip(labels[1:], differences, strict=True):
         table.add_row(label, *(_difference(row[key]) for key in COLUMNS))
     return table
@@ -67,7 +79,7 @@ def _difference(found: PairedDifference) -> Text:
 
 
 def counts_table(title: str, graph: Graph) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = plain_table(title)
     for name in graph.counts():
         table.add_column(name, justify="right")
     table.add_row(*(f"{count:,}" for count in graph.counts().values()))

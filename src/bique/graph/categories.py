@@ -18,7 +18,12 @@ MANY = 1.5
 
 def relation_categories(triples: Triples, num_relations: int) -> list[Category]:
     """By average tails per head and heads per tail over distinct facts; a relation without facts is 1-1."""
-    tails_per_head, heads_per_tail = relation_averages(triples, num_relations)
+    return categories_of(*relation_averages(triples, num_relations))
+
+
+def categories_of(
+    tails_per_head: Float[np.ndarray, "relations"], heads_per_tail: Float[np.ndarray, "relations"]
+) -> list[Category]:
     places = 2 * (heads_per_tail >= MANY) + (tails_per_head >= MANY)
     return [CATEGORIES[place] for place in places.tolist()]
 
@@ -32,6 +37,8 @@ def relation_averages(
     new_head = np.ones(len(facts), dtype=bool)
     new_head[1:] = (facts[1:, :2] != facts[:-1, :2]).any(axis=1)
     heads = np.bincount(facts[new_head, 1], minlength=num_relations)
-    ends = np.unique(facts[:, 2].astype(np.int64) * num_relations + facts[:, 1])
-    tails = np.bincount(ends % max(num_relations, 1), minlength=num_relations)
+    ends = np.sort(facts[:, 2].astype(np.int64) * num_relations + facts[:, 1])
+    new_tail = np.ones(len(facts), dtype=bool)
+    new_tail[1:] = ends[1:] != ends[:-1]
+    tails = np.bincount(ends[new_tail] % max(num_relations, 1), minlength=num_relations)
     return count / np.maximum(heads, 1), count / np.maximum(tails, 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bique.graph.categories import CATEGORIES, Category, relation_averages, relation_categories
+from bique.graph.categories import CATEGORIES, Category, categories_of, relation_averages
 from bique.graph.facts import number_facts
 from bique.graph.graph import SPLITS, Graph, Split, Triples
 from bique.graph.leakage import Kind, find_overlaps, given_away
@@ -156,7 +156,7 @@ def _relation_rows(graph: Graph) -> list[RelationRow]:
     """All relations, the most frequent first."""
     facts = np.bincount(graph.train[:, 1], minlength=graph.num_relations)
     tails_per_head, heads_per_tail = relation_averages(graph.train, graph.num_relations)
-    category = relation_categories(graph.train, graph.num_relations)
+    category = categories_of(tails_per_head, heads_per_tail)
     by_frequency: list[int] = np.argsort(-facts, kind="stable").tolist()
     return [
         RelationRow(graph.relations[r], int(facts[r]), float(tails_per_head[r]), float(heads_per_tail[r]), category[r])

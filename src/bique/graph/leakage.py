@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from bique.graph.facts import distinct_facts, number_facts
+from bique.graph.facts import distinct_facts, lexical_order, number_facts
 from bique.graph.graph import Triples
 from bique.shapes import Int
 
@@ -58,7 +58,7 @@ def _shared_pairs(facts: Triples, num_entities: int, num_relations: int) -> list
     head, relation, tail = facts.astype(np.int64).T
     pairs = np.concatenate([head * num_entities + tail, tail * num_entities + head])
     relations = np.concatenate([relation, relation + num_relations])
-    order = np.lexsort((relations, pairs))
+    order = lexical_order(pairs, relations)
     pairs, relations = pairs[order], relations[order]
     # a pair of turned relations is the mirror of one that is counted already
     here = np.flatnonzero(relations < num_relations)
@@ -85,6 +85,8 @@ def given_away(train: Triples, test: Triples, overlaps: Sequence[Overlap]) -> in
     Either relation of an overlap gives the other away: the larger one most facts of the smaller, the smaller one with
     near certainty a fact of the larger.
     """
+    if not overlaps:
+        return 0
     rules = {(found.relation, found.other, found.kind != "duplicate") for found in overlaps}
     rules |= {(other, relation, turned) for relation, other, turned in rules}
     twins: list[Triples] = [test[:0]]

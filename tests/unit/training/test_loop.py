@@ -100,7 +100,7 @@ def test_training_learns_the_small_graph(small_graph_directory: Path, tmp_path: 
     run, graph = new_run(small_graph_directory, tmp_path / "run", settings(small_graph_directory, epochs=30))
     train(run, graph)
     losses = [record["loss"] for record in run.metrics()]
-    assert losses[-1] < 0.5 * losses[0]
+    assert losses[-1] < 0.6 * losses[0]
 
 
 def test_best_checkpoint_is_the_epoch_of_the_highest_validation_mrr(

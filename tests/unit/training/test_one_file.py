@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from bique.config import parse_config
-from bique.graph import SPLITS, Graph
+from bique.graph import Graph
 from bique.training import Session
 from bique.training.optimizers import make_optimizer
 from bique.training.step import take_step
@@ -29,17 +29,6 @@ def example() -> ModuleType:
     return module
 
 
-@pytest.fixture
-def folder(small_graph: Graph, tmp_path: Path) -> Path:
-    for split in SPLITS:
-        lines = [
-            f"{small_graph.entities[h]}\t{small_graph.relations[r]}\t{small_graph.entities[t]}\n"
-            for h, r, t in small_graph.split(split).tolist()
-        ]
-        (tmp_path / f"{split}.txt").write_text("".join(lines), encoding="utf-8")
-    return tmp_path
-
-
 def test_the_example_is_short_and_imports_nothing_of_ours() -> None:
     text = EXAMPLE.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 150
@@ -48,10 +37,10 @@ def test_the_example_is_short_and_imports_nothing_of_ours() -> None:
 
 
 def test_the_first_20_losses_of_example_and_package_are_equal(
-    example: ModuleType, folder: Path, small_graph: Graph
+    example: ModuleType, facts_folder: Path, small_graph: Graph
 ) -> None:
     units, batch_size, seed, penalty = 4, 24, 5, 0.05
-    entities, relations, splits = example.read_facts(folder)
+    entities, relations, splits = example.read_facts(facts_folder)
     assert entities == list(small_graph.entities)
     facts = example.both_directions(splits["train"], len(relations))
     entity, relation = (
@@ -92,9 +81,9 @@ def test_the_first_20_losses_of_example_and_package_are_equal(
     assert ours == pytest.approx(theirs[:20], abs=1e-9)
 
 
-def test_the_example_runs_from_the_shell(example: ModuleType, folder: Path, monkeypatch, capsys) -> None:
+def test_the_example_runs_from_the_shell(example: ModuleType, facts_folder: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(example, "EPOCHS", 3)
     monkeypatch.setattr(example, "UNITS", 2)
-    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), str(folder)])
-    example.main(folder)
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), str(facts_folder)])
+    example.main(facts_folder)
     assert "test MRR" in capsys.readouterr().out
