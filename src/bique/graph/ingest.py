@@ -88,6 +88,10 @@ def _files(source: Path | Mapping[Split, Path], shares: Shares | None) -> tuple[
         files, ignored = find_splits(source)
     else:
         files = {split: fact_file(source[split]) for split in SPLITS if split in source}
+        if "train" not in files:
+            raise UserError(
+                f"no train file given, only {', '.join(files) or 'nothing'}; a graph needs facts to train with"
+            )
     notes = [f"no {split} file: the {split} split is empty" for split in SPLITS if split not in files]
     if ignored:
         more = f" and {len(ignored) - 10} more" if len(ignored) > 10 else ""
@@ -133,4 +137,4 @@ def _unseen_note(graph: Graph) -> list[str]:
     seen[graph.train[:, 0]] = True
     seen[graph.train[:, 2]] = True
     unseen = int((~seen).sum())
-    return [f"{unseen} entities occur in valid or test only; nothing can be learnt about them"] if unseen else []
+    return [f"entities in valid or test only: {unseen}; nothing can be learnt about them"] if unseen else []

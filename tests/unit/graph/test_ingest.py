@@ -6,17 +6,14 @@ import json
 import random
 import subprocess
 import sys
-from collections import Counter
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bique.errors import UserError
 from bique.graph import Graph
-from bique.graph.ingest import ReadOptions, import_graph, split_facts
+from bique.graph.ingest import ReadOptions, import_graph
 from bique.graph.readers import streams
 
 QUARANTINE = ReadOptions(on_bad="quarantine")
@@ -108,6 +105,20 @@ def test_a_folder_without_its_splits_is_refused(tmp_path, files, message):
     assert _nothing_but(tmp_path, "source")
 
 
+def test_given_files_without_train_are_refused(tmp_path):
+    source = _folder(tmp_path / "source", test="a r b")
+    with pytest.raises(UserError, match="no train file given, only test"):
+        import_graph({"test": source / "test.tsv"}, tmp_path / "graph")
+
+
+def test_more_names_than_ids_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("bique.graph.readers.encoding.ID_LIMIT", 2)
+    source = _folder(tmp_path / "source", train="a r b,b r c")
+    with pytest.raises(UserError, match="3 entities to tell apart"):
+        import_graph(source, tmp_path / "graph")
+    assert _nothing_but(tmp_path, "source")
+
+
 def test_a_source_that_is_not_there_is_told_with_its_neighbour(tmp_path):
     (tmp_path / "facts.tsv").write_text("a\tr\tb\n")
     with pytest.raises(UserError, match=r"there is no such file; did you mean 'facts\.tsv'"):
@@ -150,8 +161,8 @@ def test_quarantine_keeps_and_counts_bad_lines(tmp_path):
         },
     ]
     assert [note for note in report.notes if "set aside" in note] == [
-        "train.tsv: 1 bad lines were set aside",
-        "test.tsv: 2 bad lines were set aside",
+        "train.tsv: bad lines set aside: 1",
+        "test.tsv: bad lines set aside: 2",
     ]
 
 
@@ -214,15 +225,15 @@ def test_odd_names_are_kept_and_told(tmp_path):
     source.write_text(" a\tr\tb\0\nc \tr\tb\0\n")
     graph, report = import_graph({"train": source}, tmp_path / "graph")
     assert list(graph.entities) == [" a", "b\0", "c "]
-    assert "2 entities begin or end with blanks, such as ' a'" in "\n".join(report.notes)
-    assert "1 entities contain the character NUL" in "\n".join(report.notes)
+    assert "entities that begin or end with blanks: 2, such as ' a'" in "\n".join(report.notes)
+    assert "entities with the character NUL in them: 1" in "\n".join(report.notes)
 
 
 def test_stripped_names_are_counted(tmp_path):
     (tmp_path / "train.tsv").write_text(" a\tr \tb\na\tr\tb \n")
     graph, report = import_graph({"train": tmp_path / "train.tsv"}, tmp_path / "graph", ReadOptions(strip=True))
     assert _names(graph) == [("a", "r", "b")] * 2
-    assert "train.tsv: blanks were taken off 3 names" in report.notes
+    assert "train.tsv: names that blanks were taken off: 3" in report.notes
     assert graph.origin["options"] == {"strip": True}
 
 
@@ -230,66 +241,7 @@ def test_entities_that_train_lacks_are_kept_and_told(tmp_path):
     source = _folder(tmp_path / "source", train="a r b", valid="a r c", test="d r c")
     graph, report = import_graph(source, tmp_path / "graph")
     assert graph.num_entities == 4
-    assert report.notes == ["2 entities occur in valid or test only; nothing can be learnt about them"]
-
-
-# one file ------------------------------------------------------------------------------------------------------------
-
-facts = st.lists(st.tuples(*[st.integers(0, 4)] * 3), max_size=60).map(
-    lambda rows: np.array(rows, np.int32).reshape(-1, 3)
-)
-
-
-@given(
-    facts, st.integers(0, 5), st.sampled_from([(0.8, 0.1, 0.1), (0.5, 0.5, 0.0), (1.0, 0.0, 0.0), (0.34, 0.33, 0.33)])
-)
-def test_a_split_parts_the_distinct_facts(triples, seed, shares):
-    parts = split_facts(triples, shares, seed)
-    rows = {split: [tuple(row) for row in part.tolist()] for split, part in parts.items()}
-    together = Counter(row for part in rows.values() for row in part)
-    assert together == Counter(map(tuple, triples.tolist()))
-    distinct = {split: set(part) for split, part in rows.items()}
-    assert sum(map(len, distinct.values())) == len(together), "a fact is in two splits"
-    for share, part in zip(shares, distinct.values(), strict=True):
-        assert abs(len(part) - share * len(together)) <= 1
-
-
-@given(facts, st.integers(0, 5))
-def test_a_split_depends_on_the_facts_and_the_seed_only(triples, seed):
-    shuffled = np.random.default_rng(seed).permutation(triples)
-    first, second = (split_facts(part, (0.6, 0.2, 0.2), seed) for part in (triples, shuffled))
-    for split in first:
-        assert sorted(map(tuple, first[split].tolist())) == sorted(map(tuple, second[split].tolist()))
-
-
-def test_seeds_split_differently():
-    triples = np.arange(300, dtype=np.int32).reshape(100, 3)
-    assert len({split_facts(triples, (0.5, 0.25, 0.25), seed)["train"].tobytes() for seed in range(5)}) == 5
-
-
-def test_one_file_is_split_and_the_choice_recorded(tmp_path):
-    (tmp_path / "facts.csv").write_text("".join(f"e{i},r,e{i + 1}\n" for i in range(100)))
-    graph, report = import_graph(tmp_path / "facts.csv", tmp_path / "graph", split=(0.8, 0.1, 0.1), seed=3)
-    assert (len(graph.train), len(graph.valid), len(graph.test)) == (80, 10, 10)
-    assert graph.origin["options"] == {"split": [0.8, 0.1, 0.1], "seed": 3}
-    again, _ = import_graph(tmp_path / "facts.csv", tmp_path / "again", split=(0.8, 0.1, 0.1), seed=3)
-    assert again.hash == graph.hash
-    assert any("occur in valid or test only" in note for note in report.notes)
-
-
-@pytest.mark.parametrize("shares", [(0.9, 0.1, 0.1), (1.2, -0.1, -0.1), (0.0, 0.5, 0.5), (float("nan"), 0.5, 0.5)])
-def test_shares_that_do_not_sum_to_one_are_refused(tmp_path, shares):
-    (tmp_path / "facts.tsv").write_text("a\tr\tb\n")
-    with pytest.raises(UserError, match="sum to 1"):
-        import_graph(tmp_path / "facts.tsv", tmp_path / "graph", split=shares)
-
-
-def test_one_file_needs_shares_and_a_folder_has_none(tmp_path):
-    source = _folder(tmp_path / "source", train="a r b")
-    with pytest.raises(UserError, match="--split"):
-        import_graph(source / "train.tsv", tmp_path / "graph")
-    with pytest.raises(UserError, match="leave it out"):
-        import_graph(source, tmp_path / "graph", split=(0.8, 0.1, 0.1))
+    assert report.notes == ["entities in valid or test only: 2; nothing can be learnt about them"]
 
 
 def test_opening_a_graph_does_not_import_polars(small_graph_directory):

@@ -20,7 +20,7 @@ def open_delimited(file: FactFile, options: ReadOptions, progress: Progress | No
     """The first line tells what the options refer to; all blocks are then parsed alike."""
     blocks, notes = without_mark(blocks_of_lines(file, progress), file)
     first = next(blocks, b"")
-    if not first:
+    if not first:  # an empty file has no layout
         return Reader([], Batch, lambda bad: "", notes)
     line, end, rest = first.partition(b"\n")
     text = _first_line(line.removesuffix(b"\r") if end else line, file, options)
@@ -65,7 +65,7 @@ def _clean_fields(layout: Layout, block: bytes) -> pl.DataFrame | None:
     columns = {f"column_{place}": pl.String for place in range(layout.fields)}
     try:
         fields = pl.read_csv(block, separator=layout.separator, schema=columns, has_header=False, quote_char=None)
-    except (pl.exceptions.PolarsError, OSError, TypeError, ValueError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, TypeError, ValueError):
         return None
     names = sum(int(field.str.len_bytes().sum()) for field in fields.iter_columns())
     ends = fields.height * layout.fields - (0 if block.endswith(b"\n") else 1)

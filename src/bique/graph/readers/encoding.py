@@ -70,13 +70,18 @@ def _number_exactly(names: pl.Series) -> tuple[Int[np.ndarray, "names"], pl.Seri
 class NameTable:
     """The distinct names of all blocks so far; the place of a name in it never changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
         self.names = pl.Series("head", [], dtype=pl.String)
 
     def add(self, lists: Sequence[pl.Series]) -> list[Int[np.ndarray, "_"]]:
         """The places of the names of each list; new names are put behind the known ones."""
         known = len(self.names)
-        codes, distinct = number_names(pl.concat([self.names, *lists], rechunk=True))
+        everything = pl.concat([self.names, *lists], rechunk=True)
+        if len(everything) > ID_LIMIT:
+            what = f"{len(everything)} {self.kind} to tell apart, and ids of 31 bits reach to {ID_LIMIT}"
+            raise UserError(f"{what}; import a part of the facts")
+        codes, distinct = number_names(everything)
         places = np.full(len(distinct), -1, dtype=np.int32)
         places[codes[:known]] = np.arange(known, dtype=np.int32)
         fresh = places < 0
@@ -85,12 +90,8 @@ class NameTable:
         self.names = pl.concat([self.names, distinct.filter(pl.Series(fresh)) + ""], rechunk=True)
         return np.split(places[codes[known:]], np.cumsum([len(names) for names in lists])[:-1])
 
-    def ranks(self, kind: str) -> tuple[pl.Series, Int[np.ndarray, "_"]]:
+    def ranks(self) -> tuple[pl.Series, Int[np.ndarray, "_"]]:
         """The names in the order of their UTF-8 bytes, and for each place of the table the place in this order."""
-        if len(self.names) > ID_LIMIT:
-            raise UserError(
-                f"{len(self.names)} {kind}: an id has 31 bits, at most {ID_LIMIT} fit; import a part of them"
-            )
         order = self.names.arg_sort().to_numpy()
         ranks = np.empty(len(order), dtype=np.int32)
         ranks[order] = np.arange(len(order), dtype=np.int32)
@@ -101,7 +102,7 @@ class Encoder:
     """Takes blocks one after the other and keeps only numbers of them, and each name once."""
 
     def __init__(self) -> None:
-        self._entities, self._relations = NameTable(), NameTable()
+        self._entities, self._relations = NameTable("entities"), NameTable("relations")
         self._waiting: list[EncodedBlock] = []
         self._settled: list[Triples] = []
 
@@ -122,8 +123,8 @@ class Encoder:
         """An id is the rank of a name in the order of UTF-8 bytes: it does not depend on the order of the input."""
         if self._waiting:
             self._settle()
-        entities, entity_ranks = self._entities.ranks("entities")
-        relations, relation_ranks = self._relations.ranks("relations")
+        entities, entity_ranks = self._entities.ranks()
+        relations, relation_ranks = self._relations.ranks()
         triples = [_renumbered(block, entity_ranks, relation_ranks) for block in self._settled]
         notes = [*_odd_names(entities, "entities"), *_odd_names(relations, "relations")]
         return Combined(_vocabulary(entities), _vocabulary(relations), triples, notes)
@@ -149,11 +150,11 @@ def _odd_names(names: pl.Series, kind: str) -> list[str]:
     notes: list[str] = []
     padded = names.filter(names.str.strip_chars() != names)
     if len(padded):
-        kept = f"{len(padded)} {kind} begin or end with blanks, such as {padded[0]!r}"
-        notes.append(f"{kept}; they were kept as they stand, --strip takes the blanks off")
+        found = f"{kind} that begin or end with blanks: {len(padded)}, such as {padded[0]!r}"
+        notes.append(f"{found}; they were kept as they stand, --strip takes the blanks off")
     with_nul = int(names.str.contains("\0", literal=True).sum())
     if with_nul:
-        notes.append(f"{with_nul} {kind} contain the character NUL; is the source UTF-16, or damaged?")
+        notes.append(f"{kind} with the character NUL in them: {with_nul}; is the source UTF-16, or damaged?")
     return notes
 
 

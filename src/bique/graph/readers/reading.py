@@ -104,9 +104,9 @@ def _file_notes(file: FactFile, blocks: int, bad: BadLines, stripped: int) -> li
     if not blocks:
         notes.append(f"{name}: holds no facts")
     if set_aside:
-        notes.append(f"{name}: {set_aside} bad lines were set aside")
+        notes.append(f"{name}: bad lines set aside: {set_aside}")
     if stripped:
-        notes.append(f"{name}: blanks were taken off {stripped} names")
+        notes.append(f"{name}: names that blanks were taken off: {stripped}")
     return notes
 
 
