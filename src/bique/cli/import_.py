@@ -60,8 +60,6 @@ def import_(
         return
     for sentence in report.notes:
         note(sentence)
-    if report.bad:
-        note(f"{report.bad:,} bad lines set aside in {report.quarantine}")
     screen.print(counts_table(str(destination), graph))
     screen.print(
         f"{report.seconds:.1f} s · next:  bique checkup {destination}  ·  bique train --graph {destination}",
@@ -80,7 +78,7 @@ def _shares(text: str) -> tuple[float, float, float]:
 
 
 def _columns(text: str | None) -> tuple[int | str, ...] | None:
-    return tuple(int(part) if part.isdigit() else part for part in text.split(",")) if text else None
+    return tuple(int(part) if part.isascii() and part.isdigit() else part for part in text.split(",")) if text else None
 
 
 def _shown(path: Path | None) -> str | None:
