@@ -15,11 +15,11 @@ from bique.errors import UserError
 
 @contextlib.contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn the disk's own errors (full, read-only, forbidden) into one sentence about the file, or else `path`."""
+    """Turn the disk's own errors (full, read-only, forbidden) into one sentence about `path`."""
     try:
         yield
     except OSError as error:
-        raise _disk_error(Path(error.filename or path), error) from error
+        raise _disk_error(path, error) from error
 
 
 def _disk_error(path: Path, error: OSError) -> UserError:
@@ -27,7 +27,9 @@ def _disk_error(path: Path, error: OSError) -> UserError:
         return UserError(f"{path}: no space left on the disk; free some and try again (nothing half-written was kept)")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return UserError(f"{path}: cannot be written ({error.strerror}); choose another folder or change its rights")
-    return UserError(f"{path}: {error.strerror or error}")
+    if error.errno == errno.ENOENT and not path.parent.is_dir():
+        return UserError(f"{path}: there is no folder {path.parent}; make it first")
+    return UserError(f"{path}: cannot be written ({error.strerror or error}); choose another place")
 
 
 @contextlib.contextmanager

@@ -11,11 +11,11 @@ class UserError(Exception):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` when something known is near, else nothing."""
+    """`; did you mean 'x'?` when something known is near, else only the semicolon."""
     known = list(known)
     lowered = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.5)
-    return f"; did you mean {lowered[near[0]]!r}?" if near else ""
+    return f"; did you mean {lowered[near[0]]!r}?" if near else ";"
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> UserError:

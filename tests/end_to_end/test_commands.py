@@ -145,6 +145,29 @@ def test_a_user_error_is_one_sentence_with_exit_code_1(
     assert list(tmp_path.iterdir()) == []  # nothing half-made is left
 
 
+def test_a_source_on_the_command_line_replaces_the_recipes(
+    bique: Bique, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('dataset = "wn18rr"\n[model]\nunits = 2\n[training]\nepochs = 1\n')
+    done = bique("train", recipe, "--graph", small_graph_directory, "--run", tmp_path / "run", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["graph"]["name"] == "small"
+    both = bique("train", "--dataset", "wordnet", "--graph", small_graph_directory)
+    assert both.code == 1
+    assert "not both" in both.err
+
+
+def test_the_figures_are_those_of_the_best_epoch(bique: Bique, small_graph_directory: Path, tmp_path: Path) -> None:
+    overtrained = ["--set", "training.epochs=60", "--set", "training.validate_every=1", "--set", "penalty.weight=0"]
+    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK, *overtrained, "--json")
+    summary = json.loads(done.out)
+    best = summary["best_validation"]
+    assert best["epoch"] < 60
+    ranked = json.loads(bique("evaluate", tmp_path / "run", "--split", "valid", "--json").out)
+    assert ranked["metrics"]["mrr"] == best["valid_mrr"]
+
+
 def test_a_misspelt_entity_gets_the_nearest_names(bique: Bique, run: Path) -> None:
     failed = bique("predict", run, "--head", "entity_04", "--relation", "c parent")
     assert failed.code == 1
@@ -190,3 +213,6 @@ def test_the_demo_shows_results_answers_and_what_to_type_next(bique: Bique, tmp_
     for expected in ("BiQUE", "most frequent", "Hits@10", "ties worst", "dog.n.01", "bique predict"):
         assert expected in shown.out
     assert "time left" in shown.err
+    told = json.loads(bique("demo", "--run", tmp_path / "run2", *quick, "--set", "dataset=wn18rr", "--json").out)
+    assert told["answers"][0]["answers"][0]["known"] is not None
+    assert bique("info", tmp_path / "run2").out.count("wn18rr") == 0

@@ -174,7 +174,16 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(small_graph_directory: 
     assert "/proc" in err
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(small_graph_directory: Path) -> None:
+def test_training_goes_on_when_nobody_reads_its_progress(small_graph_directory: Path, tmp_path: Path) -> None:
+    process = start("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK)
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.stderr.close()
+    assert process.wait(timeout=300) == 0
+    assert (tmp_path / "run" / "evaluations" / "test.json").exists()
+
+
+def test_a_reader_that_has_seen_enough_gets_no_traceback() -> None:
     process = start("datasets", "--json")
     assert process.stdout is not None
     assert process.stderr is not None

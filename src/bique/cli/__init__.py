@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import typer
 
 from bique.cli import (
@@ -50,18 +47,14 @@ for name, verb in {
 
 
 def main() -> None:
-    """Exit codes: 0 success, 1 an error the user can put right, 2 usage, 128 + n stopped by signal n."""
+    """Exit codes: 0 success, 1 an error the user can put right, 2 usage, 128 + n stopped by signal n (typer's own part:
+    130 for Ctrl-C, and 1 without a word when the reader of a pipe has gone)."""
     try:
         app(prog_name="bique")
     except UserError as error:
         fail(str(error))
     except MemoryError:
         fail("not enough memory; try a smaller training.batch_size or model.units")
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # the reader, say `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except Exception as error:
         if type(error).__name__ != "OutOfMemoryError":  # torch's, told by name so that torch need not be imported
             raise

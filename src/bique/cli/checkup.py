@@ -31,12 +31,15 @@ def checkup(
     [dim]Example:[/] bique checkup wordnet
     """
     from bique.cli.screen import print_json, screen
+    from bique.cli.transfer import transfer_display
     from bique.graph import Graph
     from bique.graph.catalog import known, locate
     from bique.graph.checkup import check_graph
 
     by_name = not graph.exists() and str(graph) in {dataset.name for dataset in known()}
-    found = check_graph(locate(str(graph)) if by_name else Graph.open(graph), threshold)
+    with transfer_display("fetching") as progress:
+        opened = locate(str(graph), progress) if by_name else Graph.open(graph)
+    found = check_graph(opened, threshold)
     if as_json:
         print_json(found.as_dict())
         return

@@ -38,6 +38,6 @@ def compare(
         return
     names = [path.resolve().name for path in runs]
     labels = names if len(set(names)) == len(names) else [str(path) for path in runs]
-    screen.print(results_table(dict(zip(labels, found.evaluations, strict=True)), 1000))
+    screen.print(results_table(dict(zip(labels, found.evaluations, strict=True)), resamples))
     screen.print(comparison_table(labels, found.differences))
     screen.print(Text("a difference whose interval holds 0 may be chance", style="dim"))

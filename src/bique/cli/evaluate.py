@@ -26,10 +26,10 @@ def evaluate(
     """
     from bique.cli.screen import print_json, screen
     from bique.cli.tables import breakdown_table, results_table
-    from bique.cli.training_run import rank_split
     from bique.config import Ties
     from bique.errors import unknown
     from bique.runs import Run
+    from bique.training import choose_device
 
     for kind in by:
         if kind not in get_args(Kind):
@@ -38,7 +38,8 @@ def evaluate(
         raise unknown("tie rule", ties, get_args(Ties))
     opened = Run.open(run)
     facts = opened.graph(graph)
-    evaluation = rank_split(opened, facts, split, ties)
+    device = str(choose_device(opened.config.training.device))
+    evaluation = opened.rank(facts, split, ties, device)  # type: ignore[arg-type]
     resamples = opened.config.evaluation.resamples
     if as_json:
         print_json(evaluation.as_dict(facts, resamples))

@@ -37,6 +37,7 @@ def info(
         print_json(facts)
         return
     table = Table(show_header=False, box=None, pad_edge=False)
+    facts.pop("evaluations", None)  # long: `bique evaluate` shows them, --json has them
     for name, value in _flat(facts):
         table.add_row(Text(name, style="dim"), Text(str(value)))
     screen.print(table)
@@ -69,21 +70,8 @@ def _about(path: Path | None) -> dict[str, Any]:
         graph = Graph.open(path)
         return {"graph": str(path), **graph.counts(), "hash": graph.hash, "origin": graph.origin}
     if (path / "config.toml").is_file():
-        return _about_run(Run.open(path))
+        return {"run": str(path), **Run.open(path).summary()}
     raise UserError(f"{path}: neither a run (config.toml) nor a graph (graph.json)")
-
-
-def _about_run(run: Any) -> dict[str, Any]:
-    metrics = run.metrics()
-    validated = [record for record in metrics if "valid_mrr" in record]
-    best = max(validated, key=lambda record: record["valid_mrr"], default=None)
-    return {
-        "run": str(run.path),
-        "graph": run.graph_record,
-        "epochs": f"{metrics[-1]['epoch'] if metrics else 0} of {run.config.training.epochs}",
-        "best_validation": best,
-        "settings": run.config.model_dump(mode="json", exclude_none=True),
-    }
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from bique.cli.screen import aside, note
+from bique.cli.screen import aside, note, whisper
 from bique.training import Plan
 
 
@@ -52,7 +52,7 @@ class Live:
             self._progress.stop()
 
     def started(self, plan: Plan, epoch: int) -> None:
-        aside.print(Text(plan.line(), style="dim"))
+        whisper(Text(plan.line(), style="dim"))
         self._plan, self._began, self._from_step = plan, time.monotonic(), epoch * plan.steps_per_epoch
         if not aside.is_terminal:
             return
@@ -87,7 +87,7 @@ class Live:
             done = record["epoch"] * self._plan.steps_per_epoch
             total = self._plan.epochs * self._plan.steps_per_epoch
             left = time_left(time.monotonic() - self._began, done - self._from_step, total - done)
-            aside.print(Text(f"epoch {record['epoch']}/{self._plan.epochs}  {self._loss}  {self._valid}  {left}"))
+            whisper(f"epoch {record['epoch']}/{self._plan.epochs}  {self._loss}  {self._valid}  {left}")
 
     def note(self, sentence: str) -> None:
         note(sentence)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from bique.cli.screen import AsJson
+
+if TYPE_CHECKING:
+    from bique.serving import Predictor
 
 Top = Annotated[int, typer.Option(min=1, help="How many answers.")]
 OnlyNew = Annotated[bool, typer.Option("--only-new", help="Leave out what the graph knows already.")]
@@ -32,28 +36,35 @@ def predict(
 
     [dim]Example:[/] bique predict runs/wordnet-bique-1 --head dog.n.01 --relation _hypernym
     """
-    from bique.cli.screen import note, print_json, screen
+    from bique.cli.screen import print_json, screen
     from bique.errors import UserError
-    from bique.serving import Query, load, read_queries, write_answers
+    from bique.serving import Query, read_queries, write_answers
 
     if (queries is None) != (out is None):
         raise UserError("--queries FILE and --out FILE go together")
-    if queries is not None and (head or tail or relation):
+    if queries is not None and not head is relation is tail is None:
         raise UserError("give either --queries or --head/--relation/--tail, not both")
     if queries is None and (relation is None or (head is None) == (tail is None)):
-        raise UserError(
-            "give --relation and exactly one of --head and --tail (for the relation itself: bique relations)"
-        )
+        raise UserError("give --relation and exactly one of --head and --tail (for the relation: bique relations)")
+    if queries is None or out is None:
+        answers = load_predictor(run, graph).answer([Query(head, relation, tail)], top, only_new=only_new)[0]
+        print_json(answers.as_dict()) if as_json else screen.print(answers)
+        return
+    asked = read_queries(queries)
+    tables = load_predictor(run, graph).answer(asked, top, only_new=only_new)
+    count = write_answers(out, zip(asked, tables, strict=True))
+    if as_json:
+        print_json({"questions": count, "file": str(out)})
+    else:
+        screen.print(Text(f"{count:,} questions answered in {out}"), soft_wrap=True)
+
+
+def load_predictor(run: Path, graph: Path | None) -> Predictor:
+    """With a note when known facts cannot be told from new ones."""
+    from bique.cli.screen import note
+    from bique.serving import load
+
     predictor = load(run, graph)
     if predictor.facts is None:
         note("the graph of this run is not at its place, so known facts cannot be marked; give it with --graph")
-    if queries is None:
-        answers = Query(head, relation, tail).ask(predictor, top, only_new=only_new)
-        print_json(answers.as_dict()) if as_json else screen.print(answers)
-        return
-    assert out is not None
-    asked = read_queries(queries)
-    count = write_answers(out, ((query, query.ask(predictor, top, only_new=only_new)) for query in asked))
-    print_json({"questions": count, "file": str(out)}) if as_json else screen.print(
-        f"{count:,} questions answered in {out}"
-    )
+    return predictor

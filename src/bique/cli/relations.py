@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bique.cli.predict import MovedGraph, OnlyNew, Top
+from bique.cli.predict import MovedGraph, OnlyNew, Top, load_predictor
 from bique.cli.screen import AsJson
 
 
@@ -25,7 +25,6 @@ def relations(
     [dim]Example:[/] bique relations runs/wordnet-bique-1 --head dog.n.01 --tail canine.n.02
     """
     from bique.cli.screen import print_json, screen
-    from bique.serving import load
 
-    answers = load(run, graph).relations(head, tail, top, only_new=only_new)
+    answers = load_predictor(run, graph).relations(head, tail, top, only_new=only_new)
     print_json(answers.as_dict()) if as_json else screen.print(answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from typing import Annotated, Any, NoReturn
@@ -21,8 +22,14 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def whisper(text: str | Text) -> None:
+    """Progress is not worth dying for: when nobody reads it any more, the work goes on."""
+    with contextlib.suppress(OSError):
+        aside.print(Text(text) if isinstance(text, str) else text)
+
+
 def note(sentence: str) -> None:
-    aside.print(Text.assemble(("note: ", "yellow"), sentence))
+    whisper(Text.assemble(("note: ", "yellow"), sentence))
 
 
 def fail(sentence: str) -> NoReturn:

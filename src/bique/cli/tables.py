@@ -33,11 +33,11 @@ def results_table(evaluations: Mapping[str, Evaluation], resamples: int) -> Tabl
     table.add_column("", overflow="fold")
     for heading in COLUMNS.values():
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("MR", justify="right")
+    table.add_column("MR\nadj. MRR", justify="right")
     for name, evaluation in evaluations.items():
         metrics, intervals = evaluation.metrics, evaluation.intervals(resamples)
         cells = [_cell(getattr(metrics, key), intervals[key]) for key in COLUMNS]
-        table.add_row(name, *cells, f"{metrics.mr:,.0f}")
+        table.add_row(Text(name), *cells, f"{metrics.mr:,.0f}\n{metrics.adjusted_mrr_index:.3f}")
     table.caption = Text(f"[95 % interval] · {protocol.line()}", justify="left")
     return table
 
@@ -66,7 +66,7 @@ def comparison_table(labels: list[str], differences: list[dict[str, PairedDiffer
     for heading in COLUMNS.values():
         table.add_column(heading, justify="right", no_wrap=True)
     for label, row in zip(labels[1:], differences, strict=True):
-        table.add_row(label, *(_difference(row[key]) for key in COLUMNS))
+        table.add_row(Text(label), *(_difference(row[key]) for key in COLUMNS))
     return table
 
 

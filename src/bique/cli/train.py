@@ -30,18 +30,21 @@ def train(
     [dim]Example:[/] bique train --dataset wordnet --set training.epochs=20
     """
     from bique.cli.training_run import train_and_rank
-    from bique.config import load_config, parse_config
-    from bique.config.files import override
+    from bique.cli.transfer import transfer_display
+    from bique.config import override, parse_config, read_recipe
     from bique.errors import UserError
     from bique.runs import Run
     from bique.runs.run import open_graph
 
     if recipe is None and dataset is None and graph is None and not settings:
         raise UserError("what shall be trained? Give a recipe, --dataset NAME or --graph DIRECTORY")
-    source = [f"dataset={dataset!r}"] if dataset else [f"graph={str(graph)!r}"] if graph else []
-    if recipe is not None:
-        config = load_config(recipe, [*source, *settings])
-    else:
-        config = parse_config(override({}, [*source, *settings]), "settings")
-    opened = open_graph(config)
+    if dataset is not None and graph is not None:
+        raise UserError("give either --dataset or --graph, not both")
+    tree = read_recipe(recipe) if recipe else {}
+    if dataset is not None or graph is not None:
+        # said on the command line, the source replaces the one of the recipe
+        tree |= {"dataset": dataset, "graph": None if graph is None else str(graph)}
+    config = parse_config(override(tree, settings), str(recipe or "settings"))
+    with transfer_display("fetching") as progress:
+        opened = open_graph(config, progress)
     train_and_rank(Run.create(config, opened, run), opened, as_json=as_json)

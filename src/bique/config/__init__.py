@@ -1,7 +1,7 @@
 """Configuration: pydantic over TOML. Every option is honoured or refused; an unknown one gets a suggestion."""
 
 from bique.config.describe import Setting, describe
-from bique.config.files import dump_config, load_config, override, parse_config
+from bique.config.files import dump_config, load_config, override, parse_config, read_recipe
 from bique.config.schema import (
     EvaluationConfig,
     ModelConfig,
@@ -28,4 +28,5 @@ __all__ = [
     "load_config",
     "override",
     "parse_config",
+    "read_recipe",
 ]

@@ -11,18 +11,22 @@ import tomli_w
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from bique.config.describe import describe
 from bique.config.schema import RunConfig
 from bique.errors import UserError, did_you_mean
 
 Tree = dict[str, Any]
+# the settings that may be absent: `--set training.patience=none` takes one away
+OPTIONAL = {setting.key for setting in describe() if setting.default is None}
 
 
 def load_config(file: Path, overrides: Iterable[str] = ()) -> RunConfig:
     """A recipe file, with `key=value` overrides on top."""
-    return parse_config(override(_read(file), overrides), str(file))
+    return parse_config(override(read_recipe(file), overrides), str(file))
 
 
-def _read(file: Path) -> Tree:
+def read_recipe(file: Path) -> Tree:
+    """The TOML of a recipe, not yet checked."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -38,7 +42,10 @@ def override(tree: Tree, assignments: Iterable[str]) -> Tree:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip():
             raise UserError(f"--set {assignment!r}: expected key=value, for example training.epochs=50")
-        _assign(result, key.strip().split("."), _toml_value(value.strip()))
+        if value.strip() == "none" and key.strip() in OPTIONAL:
+            _assign(result, key.strip().split("."), None)
+        else:
+            _assign(result, key.strip().split("."), _toml_value(value.strip()))
     return result
 
 

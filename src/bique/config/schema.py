@@ -90,8 +90,8 @@ class TrainingConfig(Section):
     """How often every fact is trained."""
     batch_size: Positive = 500
     """Queries per step; each fact gives two, one in each direction. The last short batch is trained too."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Decides the start of the tables and the order of the batches."""
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """Decides the start of the tables and the order of the batches. Below 2³²: torch's generator reads no more."""
     deterministic: bool = False
     """Refuse operations whose result may change between two runs (a CPU run never uses one)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -133,4 +133,10 @@ class RunConfig(Section):
     def one_source(self) -> RunConfig:
         if (self.dataset is None) == (self.graph is None):
             raise ValueError("give exactly one of dataset (a name) and graph (a directory)")
+        return self
+
+    @model_validator(mode="after")
+    def no_translation_no_penalty_on_it(self) -> RunConfig:
+        if self.penalty.relation_part == "both" and not self.model.translation:
+            raise ValueError("penalty.relation_part = 'both' needs model.translation = true; use 'product'")
         return self

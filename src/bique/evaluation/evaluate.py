@@ -10,12 +10,13 @@ import numpy as np
 
 from bique.config import EvaluationConfig
 from bique.errors import UserError
-from bique.evaluation.metrics import HITS, Metrics, summarise
+from bique.evaluation.metrics import MEANS, Metrics, summarise
 from bique.evaluation.protocol import Protocol
 from bique.evaluation.ranking import Ranking, Scorer, rank_queries
 from bique.evaluation.significance import Interval, bootstrap
 from bique.graph import SPLITS, Graph
 from bique.graph.categories import relation_categories
+from bique.graph.degrees import bucket_bounds, degree_bucket
 from bique.shapes import Bool, Float
 from bique.version import VERSION
 
@@ -47,19 +48,16 @@ class Evaluation:
 
     def intervals(self, resamples: int) -> dict[str, Interval]:
         """95 % intervals of MRR and Hits@k."""
-        names = ["mrr", *(f"hits_at_{k}" for k in HITS)]
-        return {name: bootstrap(self.per_triple(name), resamples) for name in names}
+        return {name: bootstrap(self.per_triple(name), resamples) for name in MEANS}
 
     def breakdown(self, graph: Graph) -> dict[str, dict[str, Metrics]]:
         """The figures by direction, relation, category of the relation, and degree of the target in train."""
         triples = graph.split(self.protocol.split)
         categories = np.array(relation_categories(graph.train, graph.num_relations))
-        degrees = np.bincount(graph.train[:, [0, 2]].ravel(), minlength=graph.num_entities)
         direction = np.repeat(["tail", "head"], len(triples))
         relation = np.tile(triples[:, 1], 2)
-        degree = degrees[np.concatenate([triples[:, 2], triples[:, 0]])]
-        # 0, 1, 2-3, 4-7, …: the number of binary digits names the bucket
-        bucket = np.ceil(np.log2(degree + 1)).astype(int)
+        degree = graph.degrees[np.concatenate([triples[:, 2], triples[:, 0]])]
+        bucket = degree_bucket(degree)
         return {
             "direction": {name: self.where(direction == name) for name in ("tail", "head")},
             "relation": {graph.relations[i]: self.where(relation == i) for i in np.unique(relation).tolist()},
@@ -84,8 +82,8 @@ class Evaluation:
 
 
 def _bucket_name(bucket: int) -> str:
-    low, high = (1 << bucket) >> 1, (1 << bucket) - 1
-    return str(low) if low >= high else f"{low}-{high}"
+    low, high = bucket_bounds(bucket)
+    return str(low) if low == high else f"{low}-{high}"
 
 
 def evaluate(

@@ -9,6 +9,8 @@ import numpy as np
 from bique.shapes import Float, Int
 
 HITS = (1, 3, 10)
+# the figures that are means over questions, so that a bootstrap can resample them
+MEANS = ("mrr", *(f"hits_at_{k}" for k in HITS))
 
 
 @dataclass(frozen=True)

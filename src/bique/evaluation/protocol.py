@@ -9,8 +9,9 @@ from typing import Any
 from bique.config import Ties
 from bique.errors import UserError
 
-# may differ between two numbers that are compared: they say which run it was, not how it was measured
-_OF_THE_RUN = ("seed", "version")
+# may differ between two numbers that are compared: they say which run it was, not how it was measured (of the graph
+# the hash decides, not the name of its folder)
+_OF_THE_RUN = ("dataset", "seed", "version")
 
 
 @dataclass(frozen=True)

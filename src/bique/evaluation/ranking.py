@@ -57,6 +57,7 @@ def score_tiles(
 ) -> Iterator[tuple[int, Float[Tensor, "batch tile"]]]:
     """Scores of at most QUERIES queries against all entities as tiles of at most `memory` bytes, with their start."""
     count = len(queries)
+    assert count <= QUERIES
     queries = functional.pad(queries, (0, 0, 0, QUERIES - count))
     table = scorer.entities
     blocks_per_tile = max(1, memory // (QUERIES * CANDIDATES * queries.element_size()))
@@ -106,10 +107,9 @@ def _rank_block(
         inside = (known >= start) & (known < start + scores.shape[1])
         rows = torch.as_tensor(place[inside]).to(device)
         columns = torch.as_tensor(known[inside].astype(np.int64) - start).to(device)
-        rivals = scores.clone()
-        rivals[rows, columns] = -torch.inf
-        better += (rivals > target[:, None]).sum(1)
-        equal += (rivals == target[:, None]).sum(1)
+        scores[rows, columns] = -torch.inf  # this tile is read no more
+        better += (scores > target[:, None]).sum(1)
+        equal += (scores == target[:, None]).sum(1)
     candidates = len(scorer.entities) - np.bincount(place, minlength=len(block))
     return better.cpu().numpy(), equal.cpu().numpy() - 1, candidates  # the target equals itself
 

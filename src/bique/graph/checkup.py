@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bique.graph.categories import CATEGORIES, Category, categories_of, relation_averages
+from bique.graph.degrees import bucket_bounds, degree_bucket
 from bique.graph.facts import number_facts
 from bique.graph.graph import SPLITS, Graph, Split, Triples
 from bique.graph.leakage import Kind, find_overlaps, given_away
@@ -165,10 +166,12 @@ def _relation_rows(graph: Graph) -> list[RelationRow]:
 
 
 def _degrees(graph: Graph) -> Degrees:
-    degrees = np.bincount(graph.train[:, [0, 2]].ravel(), minlength=graph.num_entities)
-    # frexp's exponent is the length in bits: bin 0 holds 0, bin 1 holds 1, bin 2 holds 2 and 3, bin 3 holds 4 to 7
-    bins = np.bincount(np.frexp(degrees)[1])
-    histogram = [DegreeBin(1 << bits >> 1, (1 << bits) - 1, int(count)) for bits, count in enumerate(bins) if count]
+    degrees = graph.degrees
+    histogram = [
+        DegreeBin(*bucket_bounds(bucket), int(count))
+        for bucket, count in enumerate(np.bincount(degree_bucket(degrees)))
+        if count
+    ]
     quantiles = np.quantile(degrees, QUANTILES, method="inverted_cdf") if len(degrees) else np.zeros(len(QUANTILES))
     shown = {f"{place:g}": int(value) for place, value in zip(QUANTILES, quantiles, strict=True)}
     return Degrees(float(degrees.mean()) if len(degrees) else 0.0, shown, histogram)

@@ -15,7 +15,7 @@ from bique.atomic import atomic_directory
 from bique.errors import UserError, unknown
 from bique.graph.answers import Answers
 from bique.graph.vocabulary import Vocabulary
-from bique.shapes import Int
+from bique.shapes import Bool, Int
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
@@ -86,6 +86,16 @@ class Graph:
         """The known answers of every query in both directions, over all splits."""
         facts = np.concatenate([self.split(name) for name in SPLITS])
         return Answers.from_triples(self.both_directions(facts), self.num_directed_relations)
+
+    @cached_property
+    def degrees(self) -> Int[np.ndarray, "entities"]:
+        """How many training facts each entity takes part in, a self-loop counted twice."""
+        return np.bincount(self.train[:, [0, 2]].ravel(), minlength=self.num_entities)
+
+    def mirrored(self, split: str) -> Bool[np.ndarray, "facts"]:
+        """Which facts (h, r, t) of a split have their mirror image (t, r, h) in train."""
+        known: set[tuple[int, int, int]] = {(h, r, t) for h, r, t in self.train.tolist()}
+        return np.array([(t, r, h) in known for h, r, t in self.split(split).tolist()], dtype=bool)
 
     # the directory -------------------------------------------------------------------------------------------------
 

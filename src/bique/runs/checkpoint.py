@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,15 +42,26 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
             raise UserError(f"{path}: could not be saved ({error}); is the disk full?") from error
 
 
-def read_checkpoint(path: Path, device: str = "cpu") -> Checkpoint:
+def read_checkpoint(path: Path) -> Checkpoint:
+    with _opened(path) as (file, record):
+        return Checkpoint({name: file.get_tensor(name) for name in file.keys()}, record)  # noqa: SIM118  (not a dict)
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Only the JSON: the tensors stay on the disk."""
+    with _opened(path) as (_, record):
+        return record
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     try:
-        with safe_open(path, framework="pt", device=device) as file:
+        with safe_open(path, framework="pt") as file:
             record = json.loads((file.metadata() or {})["bique"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+            if record.get("format") != FORMAT:
+                raise UserError(f"{path}: checkpoint format {record.get('format')!r}; this version reads {FORMAT}")
+            yield file, record
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such checkpoint") from None
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise UserError(f"{path}: not a checkpoint of this program, or damaged ({error})") from error
-    if record.get("format") != FORMAT:
-        raise UserError(f"{path}: checkpoint format {record.get('format')!r}; this version reads format {FORMAT}")
-    return Checkpoint(tensors, record)

@@ -7,6 +7,7 @@ from typing import Any
 
 from bique.errors import UserError
 from bique.evaluation import Evaluation, paired_bootstrap
+from bique.evaluation.metrics import MEANS
 from bique.evaluation.significance import PairedDifference
 from bique.runs.run import Run
 
@@ -29,9 +30,6 @@ class Comparison:
         return {"protocol": self.evaluations[0].protocol.as_dict(), "runs": rows}
 
 
-METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
-
-
 def compare(runs: list[Run], split: str = "test", resamples: int = 10_000) -> Comparison:
     """A paired bootstrap of every run against the first; unlike protocols are refused."""
     evaluations = [run.evaluation(split) for run in runs]
@@ -41,7 +39,7 @@ def compare(runs: list[Run], split: str = "test", resamples: int = 10_000) -> Co
         if unlike:
             raise UserError(f"{runs[0].path} and {run.path} were not measured alike ({'; '.join(unlike)}); refusing")
     differences = [
-        {name: paired_bootstrap(first.per_triple(name), other.per_triple(name), resamples) for name in METRICS}
+        {name: paired_bootstrap(first.per_triple(name), other.per_triple(name), resamples) for name in MEANS}
         for other in evaluations[1:]
     ]
     return Comparison(runs, evaluations, differences)

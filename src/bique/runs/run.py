@@ -18,13 +18,14 @@ import numpy as np
 import torch
 
 from bique.atomic import atomic_directory, disk_errors, write_text
-from bique.config import RunConfig, dump_config, load_config
+from bique.config import RunConfig, Ties, dump_config, load_config
 from bique.errors import UserError
-from bique.evaluation import Evaluation, Protocol, Ranking
+from bique.evaluation import Evaluation, Protocol, Ranking, evaluate
 from bique.graph import Graph, Vocabulary
 from bique.graph.catalog import locate
+from bique.graph.download import Progress
 from bique.models import MODELS, Model
-from bique.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from bique.runs.checkpoint import Checkpoint, read_checkpoint, read_record, write_checkpoint
 from bique.version import VERSION
 
 
@@ -65,11 +66,7 @@ class Run:
     @cached_property
     def graph_record(self) -> dict[str, Any]:
         """Name, hash and counts of the graph this run was trained on."""
-        file = self.path / "vocabulary" / "graph.json"
-        try:
-            return json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UserError(f"{file}: cannot be read ({error}); the run is damaged") from error
+        return _read_json(self.path / "vocabulary" / "graph.json")
 
     @cached_property
     def names(self) -> Graph:
@@ -100,12 +97,11 @@ class Run:
     def best(self) -> Path:
         return self.path / "checkpoints" / "best.safetensors"
 
-    def model(self, device: str = "cpu", which: str = "best") -> tuple[Model, dict[str, Any]]:
-        """The trained model, ready to answer, and the record of its checkpoint."""
-        path = self.best if which == "best" else self.last
-        if not path.exists():
-            raise UserError(f"{self.path}: has no {which} checkpoint yet; train it with: bique resume {self.path}")
-        checkpoint = read_checkpoint(path)
+    def model(self, device: str = "cpu") -> tuple[Model, dict[str, Any]]:
+        """The best model, ready to answer, and the record of its checkpoint."""
+        if not self.best.exists():
+            raise UserError(f"{self.path}: has no best checkpoint yet; train it with: bique resume {self.path}")
+        checkpoint = read_checkpoint(self.best)
         model = MODELS[self.config.model.name].from_config(
             self.config.model, self.names.num_entities, self.names.num_directed_relations, torch.Generator()
         )
@@ -141,36 +137,78 @@ class Run:
 
     # evaluations ---------------------------------------------------------------------------------------------------
 
-    def save_evaluation(self, evaluation: Evaluation, summary: dict[str, Any]) -> None:
-        """The ranks, for paired comparisons, and the figures, for people."""
+    def rank(self, graph: Graph, split: str = "test", ties: Ties | None = None, device: str = "cpu") -> Evaluation:
+        """Rank a split with the best model, and keep ranks (for paired comparisons) and figures with the run."""
+        model, record = self.model(device)
+        config = self.config.evaluation.model_copy(update={"ties": ties} if ties else {})
+        evaluation = evaluate(model, graph, split, config, self.config.training.seed)
+        self.save_evaluation(evaluation, evaluation.as_dict(graph, config.resamples), record["epoch"])
+        return evaluation
+
+    def save_evaluation(self, evaluation: Evaluation, summary: dict[str, Any], epoch: int | None = None) -> None:
+        """`epoch`: of the checkpoint that was ranked; the ranks count only as long as it is the best one."""
         split = evaluation.protocol.split
         counts = {
             name: torch.from_numpy(getattr(evaluation.ranking, name).astype(np.int64))
             for name in ("better", "equal", "candidates")
         }
-        record = {"protocol": evaluation.protocol.to_json()}
+        record = {"protocol": evaluation.protocol.to_json(), "epoch": epoch}
         write_checkpoint(self.path / "evaluations" / f"{split}.safetensors", Checkpoint(counts, record))
         write_text(self.path / "evaluations" / f"{split}.json", json.dumps(summary, indent=2, ensure_ascii=False))
 
     def evaluation(self, split: str) -> Evaluation:
-        file = self.path / "evaluations" / f"{split}.safetensors"
+        """The ranks that are kept; refused when training has since found a better model."""
+        file, again = self.path / "evaluations" / f"{split}.safetensors", f"bique evaluate {self.path} --split {split}"
         if not file.exists():
-            raise UserError(
-                f"{self.path}: not ranked on {split} yet; do it with: bique evaluate {self.path} --split {split}"
-            )
+            raise UserError(f"{self.path}: not ranked on {split} yet; do it with: {again}")
         saved = read_checkpoint(file)
+        best = read_record(self.best)["epoch"] if self.best.exists() else saved.record["epoch"]
+        if best != saved.record["epoch"]:
+            raise UserError(
+                f"{self.path}: the ranks are of epoch {saved.record['epoch']}, the best is now {best}; {again}"
+            )
         ranking = Ranking(**{name: tensor.numpy() for name, tensor in saved.tensors.items()})
         return Evaluation(Protocol.from_json(saved.record["protocol"]), ranking)
+
+    def summary(self) -> dict[str, Any]:
+        """Settings, progress, hardware and figures of the run: what a file of results holds."""
+        metrics = self.metrics()
+        best = max((one for one in metrics if "valid_mrr" in one), key=lambda one: one["valid_mrr"], default=None)
+        return {
+            "model": self.config.model.name,
+            "graph": self.graph_record,
+            "settings": self.config.model_dump(mode="json", exclude_none=True),
+            "seed": self.config.training.seed,
+            "epochs": metrics[-1]["epoch"] if metrics else 0,
+            "seconds": metrics[-1]["seconds"] if metrics else 0.0,
+            "best_validation": best,
+            "environment": _read_json(self.path / "environment.json"),
+            "evaluations": {file.stem: _read_json(file) for file in sorted((self.path / "evaluations").glob("*.json"))},
+        }
 
     # one writer at a time ------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Two processes that train one run would write over each other. A killed process leaves no lock behind."""
-        with disk_errors(self.path), (self.path / ".lock").open("w") as file:
+        with disk_errors(self.path):
+            file = (self.path / ".lock").open("w")
+        with file:
             if not _lock(file):
                 raise UserError(f"{self.path}: another process is training this run")
             yield
+
+    def remove_leftovers(self) -> None:
+        """What a killed process was writing; call it only under the lock."""
+        for file in (self.path / "checkpoints").glob(".*.part"):
+            file.unlink(missing_ok=True)
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: cannot be read ({error}); the run is damaged") from error
 
 
 def _lock(file: IO[str]) -> bool:
@@ -185,12 +223,12 @@ def _lock(file: IO[str]) -> bool:
     return True
 
 
-def open_graph(config: RunConfig) -> Graph:
-    """The graph that a configuration names."""
+def open_graph(config: RunConfig, progress: Progress | None = None) -> Graph:
+    """The graph that a configuration names, fetched if need be."""
     if config.graph is not None:
         return Graph.open(config.graph)
     assert config.dataset is not None
-    return locate(config.dataset)
+    return locate(config.dataset, progress)
 
 
 def _free_path(folder: Path, stem: str) -> Path:
@@ -210,7 +248,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
-        "platform": platform.platform(),
+        "system": platform.system(),
         "processor": platform.machine(),
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if cuda else None,

@@ -1,8 +1,8 @@
 """Serving: a trained run answers questions."""
 
 from bique.serving.export import export_embeddings
-from bique.serving.predictor import AnswerTable, Prediction, Predictor, load
-from bique.serving.queries import Query, read_queries, write_answers
+from bique.serving.predictor import AnswerTable, Prediction, Predictor, Query, load
+from bique.serving.queries import read_queries, write_answers
 
 __all__ = [
     "AnswerTable",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from bique.atomic import atomic_path
 from bique.errors import UserError, unknown
 from bique.runs import Run
+from bique.serving.tabular import refuse_unless_tabular
 
 FORMATS = (".npy", ".parquet", ".tsv")
 
@@ -33,8 +35,6 @@ def export_embeddings(run: Run, destination: Path, what: str = "entities") -> li
 
 
 def _npy(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
-    import json
-
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         np.save(file, table)
     names_path = path.with_suffix(".names.txt")
@@ -53,11 +53,7 @@ def _parquet(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
 
 
 def _tsv(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
-    bad = next((name for name in names if "\t" in name or "\n" in name or "\r" in name), None)
-    if bad is not None:
-        raise UserError(
-            f"{path}: the name {bad!r} holds a tab or line break, which .tsv cannot keep; use .parquet or .npy"
-        )
+    refuse_unless_tabular(path, names, "use .parquet or .npy")
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for name, row in zip(names, table, strict=True):
             file.write(name + "\t" + "\t".join(str(value) for value in row) + "\n")

@@ -16,10 +16,11 @@ from torch import Tensor
 
 from bique.errors import UserError
 from bique.evaluation import score_tiles
+from bique.evaluation.ranking import QUERIES
 from bique.graph import Graph, Vocabulary
 from bique.models import Model
 from bique.runs import Run
-from bique.shapes import Float
+from bique.shapes import Float, Int
 
 MEMORY = 256 << 20
 
@@ -71,6 +72,23 @@ class AnswerTable(Sequence[Prediction]):
         return page.getvalue().rstrip()
 
 
+@dataclass(frozen=True)
+class Query:
+    """One of the three is None: that is what is asked."""
+
+    head: str | None
+    relation: str | None
+    tail: str | None
+
+    def __post_init__(self) -> None:
+        if (self.head, self.relation, self.tail).count(None) != 1:
+            raise UserError("a question leaves out exactly one of head, relation and tail")
+
+    def __str__(self) -> str:
+        head, relation, tail = ("?" if name is None else name for name in (self.head, self.relation, self.tail))
+        return f"{head}  —{relation}→  {tail}"
+
+
 class Predictor:
     """Answers (head, relation, ?), (?, relation, tail) and (head, ?, tail) with a trained model."""
 
@@ -78,90 +96,113 @@ class Predictor:
         """`names` gives the vocabulary; `facts`, if at hand, tells which answers are known already."""
         self.model, self.names, self.facts = model, names, facts
 
-    @torch.no_grad()
     def tails(self, head: str, relation: str, top: int = 10, *, only_new: bool = False) -> AnswerTable:
         """What stands at ? in (head, relation, ?)."""
-        ids = self._entity(head), self._relation(relation)
-        return self._entities(f"{head}  —{relation}→  ?", *ids, top, only_new)
+        return self.answer([Query(head, relation, None)], top, only_new=only_new)[0]
 
-    @torch.no_grad()
     def heads(self, relation: str, tail: str, top: int = 10, *, only_new: bool = False) -> AnswerTable:
         """What stands at ? in (?, relation, tail)."""
-        ids = self._entity(tail), self.names.inverse(self._relation(relation))
-        return self._entities(f"?  —{relation}→  {tail}", *ids, top, only_new)
+        return self.answer([Query(None, relation, tail)], top, only_new=only_new)[0]
 
-    @torch.no_grad()
     def relations(self, head: str, tail: str, top: int = 10, *, only_new: bool = False) -> AnswerTable:
         """What stands at ? in (head, ?, tail); the probabilities add up to 1 over all relations."""
-        h, t, count = self._entity(head), self._entity(tail), self.names.num_relations
+        return self.answer([Query(head, None, tail)], top, only_new=only_new)[0]
+
+    @torch.no_grad()
+    def answer(self, queries: Sequence[Query], top: int = 10, *, only_new: bool = False) -> list[AnswerTable]:
+        """One table per question, in their order; questions for entities share their matrix products."""
+        if only_new and self.facts is None:
+            raise UserError("leaving out known facts needs the graph of the run; give its place with --graph")
+        ids = [self._ids(query) for query in queries]
+        tables: dict[int, AnswerTable] = {}
+        for place, query in enumerate(queries):
+            if query.relation is None:
+                tables[place] = self._rank_relations(query, *ids[place], top, only_new)
+        rest = [place for place in range(len(queries)) if place not in tables]
+        for start in range(0, len(rest), QUERIES):
+            block = rest[start : start + QUERIES]
+            found = self._rank_entities([queries[i] for i in block], [ids[i] for i in block], top, only_new)
+            tables |= dict(zip(block, found, strict=True))
+        return [tables[place] for place in range(len(queries))]
+
+    def _ids(self, query: Query) -> tuple[int, int]:
+        """(head, tail) of a question for relations; else (head, relation), with r⁻¹ where a head is asked."""
+        if query.head is None:
+            assert query.relation is not None
+            assert query.tail is not None
+            return self._entity(query.tail), self.names.inverse(self._relation(query.relation))
+        if query.relation is None:
+            assert query.tail is not None
+            return self._entity(query.head), self._entity(query.tail)
+        return self._entity(query.head), self._relation(query.relation)
+
+    def _rank_relations(self, query: Query, head: int, tail: int, top: int, only_new: bool) -> AnswerTable:
+        count = self.names.num_relations
         every = torch.arange(count, device=self.model.entity.device)
-        scores = self.model.score(torch.full_like(every, h), every, torch.full_like(every, t))
-        self._refuse_if_not_finite(scores)
-        known = None if self.facts is None else {r for r in range(count) if t in self.facts.answers.of(h, r)}
-        order = torch.argsort(scores, descending=True, stable=True).tolist()
-        return self._table(
-            f"{head}  —?→  {tail}", order, scores, scores.logsumexp(0), known, self.names.relations, top, only_new
-        )
+        scores = self.model.score(torch.full_like(every, head), every, torch.full_like(every, tail)).cpu()
+        _refuse_if_not_finite(scores)
+        known = None if self.facts is None else {r for r in range(count) if tail in self.facts.answers.of(head, r)}
+        order = torch.argsort(scores, descending=True, stable=True)
+        best = order, scores[order], scores.logsumexp(0)
+        return _table(query, self.names.relations, best, known, top, only_new)
 
-    def _entities(self, question: str, head: int, relation: int, top: int, only_new: bool) -> AnswerTable:
-        known = None if self.facts is None else set(self.facts.answers.of(head, relation).tolist())
-        # among top + known answers there are top new ones
-        wanted = top + len(known or ()) if only_new else top
-        ids, scores, total = self._best_entities(head, relation, max(wanted, 1))
-        by_id = torch.full((self.names.num_entities,), torch.nan, dtype=scores.dtype)
-        by_id[ids] = scores
-        return self._table(question, ids.tolist(), by_id, total, known, self.names.entities, top, only_new)
+    def _rank_entities(
+        self, queries: list[Query], ids: list[tuple[int, int]], top: int, only_new: bool
+    ) -> list[AnswerTable]:
+        known = [None if self.facts is None else set(self.facts.answers.of(*pair).tolist()) for pair in ids]
+        # among the best top + known answers there are top new ones
+        wanted = top + max(len(facts or ()) for facts in known) if only_new else top
+        heads, relations = torch.tensor(ids, device=self.model.entity.device).unbind(1)
+        best_ids, scores, totals = self._best_entities(self.model.query(heads, relations), wanted)
+        return [
+            _table(query, self.names.entities, (best_ids[i], scores[i], totals[i]), known[i], top, only_new)
+            for i, query in enumerate(queries)
+        ]
 
-    def _best_entities(self, head: int, relation: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Ids and scores of the best entities, and the logsumexp over all, streamed over tiles."""
-        device = self.model.entity.device
-        query = self.model.query(torch.tensor([head], device=device), torch.tensor([relation], device=device))
+    def _best_entities(self, queries: Float[Tensor, "batch width"], count: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Ids and scores of each query's best entities, and its logsumexp over all, streamed over tiles."""
         ids, scores, sums = [], [], []
-        for start, tile in score_tiles(self.model, query, MEMORY):
-            self._refuse_if_not_finite(tile)
-            best = tile[0].topk(min(count, tile.shape[1]))
+        for start, tile in score_tiles(self.model, queries, MEMORY):
+            _refuse_if_not_finite(tile)
+            best = tile.topk(min(count, tile.shape[1]), dim=1)
             ids.append(best.indices + start)
             scores.append(best.values)
-            sums.append(tile[0].logsumexp(0))
-        every_id, every_score = torch.cat(ids), torch.cat(scores)
-        order = torch.argsort(every_score, descending=True, stable=True)[:count]
-        return every_id[order].cpu(), every_score[order].cpu(), torch.stack(sums).logsumexp(0).cpu()
-
-    def _table(
-        self,
-        question: str,
-        order: list[int],
-        scores: Float[Tensor, "candidates"],
-        total: Float[Tensor, ""],
-        known: set[int] | None,
-        vocabulary: Vocabulary,
-        top: int,
-        only_new: bool,
-    ) -> AnswerTable:
-        if only_new and known is None:
-            raise UserError("--only-new needs the graph of the run, which is not at its place; give it with --graph")
-        predictions = [
-            Prediction(
-                rank,
-                vocabulary[i],
-                float(scores[i]),
-                float((scores[i] - total).exp()),
-                None if known is None else i in known,
-            )
-            for rank, i in enumerate(order, start=1)
-            if not (only_new and known is not None and i in known)
-        ]
-        return AnswerTable(question, predictions[:top])
-
-    def _refuse_if_not_finite(self, scores: Tensor) -> None:
-        if not bool(torch.isfinite(scores).all()):
-            raise UserError("the model gives a score that is not a finite number; it cannot answer (did it diverge?)")
+            sums.append(tile.logsumexp(1))
+        every_id, every_score = torch.cat(ids, dim=1), torch.cat(scores, dim=1)
+        order = torch.argsort(every_score, dim=1, descending=True, stable=True)[:, :count]
+        best_ids, best_scores = every_id.gather(1, order), every_score.gather(1, order)
+        return best_ids.cpu(), best_scores.cpu(), torch.stack(sums).logsumexp(0).cpu()
 
     def _entity(self, name: str) -> int:
         return _find(self.names.entities, "entity", name)
 
     def _relation(self, name: str) -> int:
         return _find(self.names.relations, "relation", name)
+
+
+def _table(
+    query: Query,
+    vocabulary: Vocabulary,
+    best: tuple[Int[Tensor, "best"], Float[Tensor, "best"], Float[Tensor, ""]],
+    known: set[int] | None,
+    top: int,
+    only_new: bool,
+) -> AnswerTable:
+    """`best`: ids and scores in descending order, and the logsumexp over all candidates."""
+    ids, scores, total = best
+    predictions = [
+        Prediction(rank, vocabulary[i], score, probability, None if known is None else i in known)
+        for rank, (i, score, probability) in enumerate(
+            zip(ids.tolist(), scores.tolist(), (scores - total).exp().tolist(), strict=True), start=1
+        )
+        if not (only_new and known is not None and i in known)
+    ]
+    return AnswerTable(str(query), predictions[:top])
+
+
+def _refuse_if_not_finite(scores: Tensor) -> None:
+    if not bool(torch.isfinite(scores).all()):
+        raise UserError("the model gives a score that is not a finite number; it cannot answer (did it diverge?)")
 
 
 def _find(vocabulary: Vocabulary, kind: str, name: str) -> int:

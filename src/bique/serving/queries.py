@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bique.atomic import atomic_path
 from bique.errors import UserError
-from bique.serving.predictor import AnswerTable, Predictor
+from bique.serving.predictor import AnswerTable, Query
+from bique.serving.tabular import refuse_unless_tabular
 
 HEADINGS = ("head", "relation", "tail", "rank", "answer", "score", "probability", "known")
-
-
-@dataclass(frozen=True)
-class Query:
-    """One of the three is None: that is what is asked."""
-
-    head: str | None
-    relation: str | None
-    tail: str | None
-
-    def ask(self, predictor: Predictor, top: int, *, only_new: bool) -> AnswerTable:
-        if self.tail is None and self.head is not None and self.relation is not None:
-            return predictor.tails(self.head, self.relation, top, only_new=only_new)
-        if self.head is None and self.tail is not None and self.relation is not None:
-            return predictor.heads(self.relation, self.tail, top, only_new=only_new)
-        if self.relation is None and self.head is not None and self.tail is not None:
-            return predictor.relations(self.head, self.tail, top, only_new=only_new)
-        raise UserError("a question leaves out exactly one of head, relation and tail")
 
 
 def read_queries(file: Path) -> list[Query]:
@@ -49,9 +31,7 @@ def read_queries(file: Path) -> list[Query]:
 def _from_fields(place: str, line: str) -> Query:
     fields = line.split("\t")
     if len(fields) != 3 or fields.count("?") != 1:
-        raise UserError(
-            f"{place}: expected head, relation and tail with ? for one of them, tab-separated; found {line!r}"
-        )
+        raise UserError(f"{place}: expected head, relation and tail, tab-separated, with ? for one; found {line!r}")
     return Query(*(None if field == "?" else field for field in fields))
 
 
@@ -67,28 +47,29 @@ def _from_json(place: str, line: str) -> Query:
 
 
 def write_answers(file: Path, answered: Iterable[tuple[Query, AnswerTable]]) -> int:
-    """.jsonl: one object per question; otherwise tab-separated, one line per answer. Returns the questions."""
+    """.jsonl: one object per question; .tsv: one line per answer. Returns the number of questions."""
+    if file.suffix not in (".tsv", ".jsonl"):
+        raise UserError(f"{file}: answers are written as .tsv or .jsonl; give a name with one of these endings")
     count = 0
     with atomic_path(file) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as out:
-        if file.suffix != ".jsonl":
+        if file.suffix == ".tsv":
             out.write("\t".join(HEADINGS) + "\n")
         for query, table in answered:
-            out.writelines(_lines(file.suffix, query, table))
+            out.writelines(_json_line(query, table) if file.suffix == ".jsonl" else _tsv_lines(file, query, table))
             count += 1
     return count
 
 
-def _lines(suffix: str, query: Query, table: AnswerTable) -> list[str]:
-    if suffix == ".jsonl":
-        asked: dict[str, Any] = {"head": query.head, "relation": query.relation, "tail": query.tail}
-        return [json.dumps({**asked, **table.as_dict()}, ensure_ascii=False) + "\n"]
-    asked_fields = [field if field is not None else "?" for field in (query.head, query.relation, query.tail)]
+def _json_line(query: Query, table: AnswerTable) -> list[str]:
+    asked: dict[str, Any] = {"head": query.head, "relation": query.relation, "tail": query.tail}
+    return [json.dumps({**asked, **table.as_dict()}, ensure_ascii=False) + "\n"]
+
+
+def _tsv_lines(file: Path, query: Query, table: AnswerTable) -> list[str]:
+    asked = [field if field is not None else "?" for field in (query.head, query.relation, query.tail)]
+    refuse_unless_tabular(file, [*asked, *(one.name for one in table)], "use .jsonl")
+    known = {True: "known", False: "new", None: ""}
     return [
-        "\t".join([*asked_fields, str(one.rank), one.name, repr(one.score), repr(one.probability), _known(one.known)])
-        + "\n"
+        "\t".join([*asked, str(one.rank), one.name, repr(one.score), repr(one.probability), known[one.known]]) + "\n"
         for one in table
     ]
-
-
-def _known(known: bool | None) -> str:
-    return {True: "known", False: "new", None: ""}[known]

@@ -11,12 +11,13 @@ from bique.runs import Run
 class Curves:
     """Every number of metrics.jsonl as a scalar over epochs, in `tensorboard/` inside the run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, epoch: int) -> None:
+        """`epoch`: where training goes on; what an earlier sitting wrote after it is hidden."""
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             raise missing_extra("tensorboard", "tensorboard", "training.tensorboard = true") from None
-        self._writer = SummaryWriter(str(run.path / "tensorboard"))
+        self._writer = SummaryWriter(str(run.path / "tensorboard"), purge_step=epoch + 1)
 
     def add(self, record: dict[str, Any]) -> None:
         for name, value in record.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,26 +33,37 @@ class Outcome:
 
 def train(run: Run, graph: Graph, reporter: Reporter = Silent(), stop: StopRequest | None = None) -> Outcome:
     """Train a run to its end, from its last checkpoint if it has one."""
-    with run.locked():
+    with run.locked(), _determinism(run.config.training.deterministic):
         return _Loop(run, graph, reporter, stop or StopRequest()).run_to_end()
+
+
+@contextmanager
+def _determinism(wanted: bool) -> Iterator[None]:
+    """torch's switch holds for the whole process: set for this training, then as the caller had it."""
+    former = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA refuses every product
+    torch.use_deterministic_algorithms(wanted)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(former[0], warn_only=former[1])
 
 
 class _Loop:
     def __init__(self, run: Run, graph: Graph, reporter: Reporter, stop: StopRequest) -> None:
         self.run, self.graph, self.reporter, self.stop = run, graph, reporter, stop
         self.options = run.config.training
-        if self.options.deterministic:
-            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA refuses every product
-        torch.use_deterministic_algorithms(self.options.deterministic)
         device = choose_device(self.options.device)
         self.session = Session(run.config, graph, device)
+        run.remove_leftovers()
         if run.last.exists():
             self.session.restore(read_checkpoint(run.last))
         self.place = self.session.place
         run.forget_after(self.place.epoch)
         self.saved_at = self.sat_down_at = time.monotonic()
         self.seconds_before = self.place.seconds
-        self.curves = Curves(run) if self.options.tensorboard else None
+        self.curves = Curves(run, self.place.epoch) if self.options.tensorboard else None
 
     def run_to_end(self) -> Outcome:
         plan = make_plan(
@@ -59,7 +72,11 @@ class _Loop:
         self.reporter.started(plan, self.place.epoch)
         self.run.log(f"started at epoch {self.place.epoch}, step {self.place.step}: {plan.line()}")
         if not len(self.graph.valid):
-            self.reporter.note("the validation split is empty: the last epoch counts as the best")
+            self.reporter.note(
+                "the validation split is empty: the last epoch counts as the best, patience has no effect"
+            )
+        if not self.run.last.exists():
+            self.save()  # so that there is a good checkpoint to keep, whatever happens next
         ended = self._epochs()
         self.save()
         self.run.log(f"{ended} after epoch {self.place.epoch}, step {self.place.step}, {self.place.seconds:.1f} s")
@@ -109,9 +126,8 @@ class _Loop:
     def _keep_as_best(self, mrr: float | None) -> None:
         self.session.check_finite()
         self.place.best_mrr, self.place.best_epoch = mrr, self.place.epoch
-        tensors = {f"model/{name}": table for name, table in self.session.model.tables().items()}
         record = {"epoch": self.place.epoch, "valid_mrr": mrr, "seed": self.options.seed}
-        write_checkpoint(self.run.best, Checkpoint(tensors, record))
+        write_checkpoint(self.run.best, Checkpoint(self.session.model_tensors(), record))
 
     def _out_of_patience(self) -> bool:
         if self.options.patience is None or self.place.best_mrr is None or self.place.step:

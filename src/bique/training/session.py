@@ -73,10 +73,12 @@ class Session:
     def save(self) -> Checkpoint:
         self.check_finite()
         self.place.loss_sum = self._loss_sum.item()
-        tensors = {f"model/{name}": table for name, table in self.model.tables().items()}
         state = optimizer_tensors(self.optimizer, self.model)
-        tensors |= {f"optimizer/{name}": tensor for name, tensor in state.items()}
-        return Checkpoint(tensors, {"place": asdict(self.place)})
+        tensors = {f"optimizer/{name}": tensor for name, tensor in state.items()}
+        return Checkpoint(self.model_tensors() | tensors, {"place": asdict(self.place)})
+
+    def model_tensors(self) -> dict[str, torch.Tensor]:
+        return {f"model/{name}": table for name, table in self.model.tables().items()}
 
     def restore(self, checkpoint: Checkpoint) -> None:
         self.model.load_tables(checkpoint.group("model"))
@@ -98,8 +100,7 @@ class NotFiniteError(UserError):
 
 def target_weights(graph: Graph) -> torch.Tensor:
     """The weight of each entity as a target, from its degree over head and tail in train."""
-    degrees = np.bincount(graph.train[:, [0, 2]].ravel(), minlength=graph.num_entities)
-    return degree_weights(torch.from_numpy(degrees))
+    return degree_weights(torch.from_numpy(graph.degrees))
 
 
 def choose_device(wanted: str) -> torch.device:

@@ -60,6 +60,8 @@ def test_overrides_win_and_leave_the_tree_they_were_given_alone() -> None:
         ("dataset = 'wordnet'\n[objective]\nloss = 'logistic'\ntarget_weight = 'degree'", "use 'none'"),
         ("dataset = 'wordnet'\ngraph = 'x'", "exactly one of dataset"),
         ("", "exactly one of dataset"),
+        ("dataset = 'wordnet'\n[training]\nseed = 4294967296", "training.seed"),
+        ("dataset = 'wordnet'\n[model]\ntranslation = false\n[penalty]\nrelation_part = 'both'", "use 'product'"),
         ("dataset = ", "not valid TOML"),
     ],
 )
@@ -69,6 +71,13 @@ def test_a_wrong_recipe_names_the_file_the_key_and_the_remedy(text: str, expecte
         load_config(file)
     assert expected in str(caught.value)
     assert str(file) in str(caught.value)
+
+
+def test_none_takes_an_optional_setting_away_and_no_other() -> None:
+    tree = {"dataset": "wordnet", "training": {"patience": 3}}
+    assert parse_config(override(tree, ["training.patience=none"])).training.patience is None
+    with pytest.raises(UserError, match=r"training\.epochs"):
+        parse_config(override(tree, ["training.epochs=none"]))
 
 
 @pytest.mark.parametrize("assignment", ["training.epochs", "=3", ""])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,8 @@ from hypothesis import strategies as st
 
 from bique.config import EvaluationConfig, ModelConfig
 from bique.errors import UserError
-from bique.evaluation import FrequencyBaseline, Ranking, evaluate, rank_queries
+from bique.evaluation import FrequencyBaseline, Ranking, evaluate, rank_queries, score_tiles
+from bique.evaluation.metrics import MEANS
 from bique.evaluation.ranking import CANDIDATES, QUERIES
 from bique.graph import Answers
 from bique.models import BiQUE, build_model
@@ -123,6 +126,54 @@ def test_the_breakdowns_add_up_to_the_whole(small_graph) -> None:
         assert sum(row.queries for row in rows.values()) == evaluation.metrics.queries, kind
         mean = sum(row.mrr * row.queries for row in rows.values()) / evaluation.metrics.queries
         assert mean == pytest.approx(evaluation.metrics.mrr), kind
+
+
+def test_the_breakdowns_are_those_of_a_plain_loop(small_graph) -> None:
+    evaluation = evaluate(build_model(ModelConfig(units=2), small_graph, 0), small_graph, "test")
+    degrees = Counter(int(entity) for head, _, tail in small_graph.train for entity in (head, tail))
+    expected: dict[str, dict[str, list[float]]] = {"direction": {}, "relation": {}, "degree": {}}
+    triples = [tuple(map(int, triple)) for triple in small_graph.test]
+    for place, rank in enumerate(evaluation.ranks):
+        head, relation, tail = triples[place % len(triples)]
+        direction, target = ("tail", tail) if place < len(triples) else ("head", head)
+        degree = degrees[target]
+        low = 1 << degree.bit_length() >> 1
+        bucket = str(degree) if degree < 2 else f"{low}-{2 * low - 1}"
+        for kind, name in (("direction", direction), ("relation", small_graph.relations[relation]), ("degree", bucket)):
+            expected[kind].setdefault(name, []).append(1 / rank)
+    found = evaluation.breakdown(small_graph)
+    for kind, rows in expected.items():
+        assert {name: row.mrr for name, row in found[kind].items()} == pytest.approx(
+            {name: np.mean(values) for name, values in rows.items()}
+        )
+
+
+def test_what_a_bootstrap_resamples_has_the_mean_that_is_reported(small_graph) -> None:
+    evaluation = evaluate(build_model(ModelConfig(units=8), small_graph, 0), small_graph, "train")
+    metrics = evaluation.metrics.as_dict()
+    assert metrics["hits_at_3"] > 0
+    for name in MEANS:
+        assert evaluation.per_triple(name).mean() == pytest.approx(metrics[name]), name
+
+
+def test_the_memory_of_the_settings_is_what_ranking_gets(small_graph, monkeypatch) -> None:
+    import bique.evaluation.evaluate as module
+
+    given: list[int] = []
+
+    def remember(scorer: object, queries: object, answers: object, memory: int) -> Ranking:
+        given.append(memory)
+        return rank_queries(scorer, queries, answers, memory)
+
+    monkeypatch.setattr(module, "rank_queries", remember)
+    evaluate(FrequencyBaseline(small_graph), small_graph, "test", EvaluationConfig(memory_mb=3))
+    assert given == [3 << 20]
+
+
+def test_more_queries_than_a_block_are_refused_not_cut(small_graph) -> None:
+    model = build_model(ModelConfig(units=2), small_graph, 0)
+    with pytest.raises(AssertionError):
+        next(score_tiles(model, torch.zeros(QUERIES + 1, 16), 1 << 20))
 
 
 def test_an_empty_split_is_one_sentence(small_graph) -> None:

@@ -92,6 +92,26 @@ def test_saved_ranks_come_back_and_are_compared_in_pairs(small_graph_directory: 
     assert summary["metrics"]["mrr"] == found.evaluations[1].metrics.mrr
 
 
+def test_ranks_of_a_model_that_is_no_longer_the_best_are_refused(small_graph_directory: Path, tmp_path: Path) -> None:
+    run, graph = new_run(small_graph_directory, tmp_path / "run")
+    model = build_model(run.config.model, graph, 1)
+    tensors = {f"model/{name}": table for name, table in model.tables().items()}
+    write_checkpoint(run.best, Checkpoint(tensors, {"epoch": 5}))
+    ranked = run.rank(graph)
+    assert run.evaluation("test").metrics == ranked.metrics == evaluate(model, graph, "test").metrics
+    write_checkpoint(run.best, Checkpoint(tensors, {"epoch": 10}))
+    with pytest.raises(UserError, match="the ranks are of epoch 5, the best is now 10; bique evaluate"):
+        run.evaluation("test")
+
+
+def test_a_comparison_is_of_the_split_and_resamples_asked_for(small_graph_directory: Path, tmp_path: Path) -> None:
+    runs = [evaluated(tmp_path / str(seed), small_graph_directory, seed, split="valid") for seed in (1, 2)]
+    found = compare(runs, "valid", 300)
+    assert {evaluation.protocol.split for evaluation in found.evaluations} == {"valid"}
+    assert found.differences[0]["mrr"].p_value >= 2 / 301
+    assert found.differences[0] != compare(runs, "valid", 400).differences[0]
+
+
 def test_unlike_protocols_are_not_put_side_by_side(small_graph_directory: Path, tmp_path: Path) -> None:
     one = evaluated(tmp_path / "one", small_graph_directory, 1)
     other = evaluated(tmp_path / "other", small_graph_directory, 1, ties="mean")

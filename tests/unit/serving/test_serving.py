@@ -13,7 +13,7 @@ from bique.config import parse_config
 from bique.errors import UserError
 from bique.graph import Graph
 from bique.runs import Run
-from bique.serving import Query, export_embeddings, read_queries, write_answers
+from bique.serving import AnswerTable, Prediction, Query, export_embeddings, read_queries, write_answers
 from bique.training import train
 
 
@@ -104,13 +104,45 @@ def test_questions_in_a_file_get_answers_in_a_file(run: Run, tmp_path: Path) -> 
     asked = read_queries(tmp_path / "q.tsv")
     assert asked[2] == Query("entity 04", None, "entity 01")
     for name in ("a.tsv", "a.jsonl"):
-        count = write_answers(tmp_path / name, ((query, query.ask(predictor, 2, only_new=False)) for query in asked))
+        count = write_answers(tmp_path / name, zip(asked, predictor.answer(asked, top=2), strict=True))
         assert count == 3
     rows = [line.split("\t") for line in (tmp_path / "a.tsv").read_text().splitlines()]
     assert rows[0] == ["head", "relation", "tail", "rank", "answer", "score", "probability", "known"]
     assert len(rows) == 1 + 3 * 2
     first = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])
     assert first["answers"][0]["name"] == rows[1][4]
+
+
+def test_many_questions_at_once_get_the_answers_of_one_at_a_time(run: Run, small_graph: Graph) -> None:
+    predictor = bique.load(run.path)
+    names = list(small_graph.entities)
+    asked = [Query(name, "c parent", None) for name in names] + [Query(None, "a next", name) for name in names]
+    asked += [Query(name, "b pair", None) for name in names * 2]  # more than one block of products
+    asked.insert(50, Query("entity 04", None, "entity 01"))
+    together = predictor.answer(asked, top=4, only_new=True)
+    assert len(together) == len(asked)
+    for place in (0, 49, 50, 51, 81, 128, 160):
+        alone = predictor.answer([asked[place]], top=4, only_new=True)[0]
+        assert [one.name for one in together[place]] == [one.name for one in alone]
+        assert [one.score for one in together[place]] == pytest.approx([one.score for one in alone], rel=1e-5)
+
+
+def test_only_new_still_gives_as_many_answers_as_asked_for(run: Run, small_graph: Graph) -> None:
+    head = int(small_graph.train[0, 0])
+    for relation in small_graph.relations:
+        table = bique.load(run.path).tails(small_graph.entities[head], relation, top=5, only_new=True)
+        assert len(table) == 5
+        assert not any(one.known for one in table)
+
+
+def test_answers_that_a_file_cannot_keep_are_refused(tmp_path: Path) -> None:
+    table = AnswerTable("q", [Prediction(1, "a\tb", 0.5, 0.5, None)])
+    with pytest.raises(UserError, match=r"holds a tab or line break.*use \.jsonl"):
+        write_answers(tmp_path / "a.tsv", [(Query("x", "r", None), table)])
+    assert write_answers(tmp_path / "a.jsonl", [(Query("x", "r", None), table)]) == 1
+    with pytest.raises(UserError, match=r"\.tsv or \.jsonl"):
+        write_answers(tmp_path / "a.csv", [])
+    assert [file.name for file in tmp_path.iterdir()] == ["a.jsonl"]
 
 
 @pytest.mark.parametrize(

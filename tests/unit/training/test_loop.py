@@ -12,9 +12,10 @@ from bique.config import RunConfig, parse_config
 from bique.errors import UserError
 from bique.graph import Graph
 from bique.runs import Run, read_checkpoint
-from bique.training import Session, Silent, StopRequest, train
+from bique.training import Session, Silent, StopRequest, make_plan, train
 from bique.training.batches import Batches
 from bique.training.session import NotFiniteError, target_weights
+from bique.training.step import take_step
 
 
 def settings(directory: Path, **training: Any) -> RunConfig:
@@ -115,11 +116,11 @@ def test_best_checkpoint_is_the_epoch_of_the_highest_validation_mrr(
 
 
 def test_patience_ends_a_run_that_stopped_improving(small_graph_directory: Path, tmp_path: Path) -> None:
-    config = settings(small_graph_directory, epochs=500, patience=2, validate_every=1)
+    config = settings(small_graph_directory, epochs=500, patience=2, validate_every=3)
     run, graph = new_run(small_graph_directory, tmp_path / "run", config)
     outcome = train(run, graph)
     assert outcome.ended == "early"
-    assert outcome.epoch == outcome.best_epoch + 2
+    assert outcome.epoch == outcome.best_epoch + 2 * 3
     assert train(Run.open(run.path), graph).epoch == outcome.epoch  # resuming it does not go on
 
 
@@ -172,6 +173,96 @@ def test_metrics_of_epochs_that_are_trained_again_are_written_once(small_graph_d
     assert [record["epoch"] for record in run.metrics()] == [1, 2, 3, 4, 5, 6]
 
 
+def test_the_loss_of_an_epoch_is_the_mean_over_its_facts(small_graph_directory: Path, tmp_path: Path) -> None:
+    """Each batch counts by its size: the last one is shorter."""
+    run, graph = new_run(small_graph_directory, tmp_path / "run", settings(small_graph_directory, epochs=1))
+    train(run, graph)
+    session = Session(run.config, graph, torch.device("cpu"))
+    order, sums = session.batches.order(0), 0.0
+    for step in range(session.batches.per_epoch):
+        batch = session.batches.batch(order, step)
+        sums += take_step(session.model, session.objective, session.optimizer, batch).item() * len(batch)
+    assert len(session.batches.facts) % 32 != 0
+    assert run.metrics()[0]["loss"] == pytest.approx(sums / len(session.batches.facts), rel=1e-12)
+
+
+PENALTIES = [(head, part) for head in ("translated", "plain") for part in ("product", "both")]
+
+
+@pytest.mark.parametrize(("head", "part"), PENALTIES)
+def test_the_penalty_weighs_what_its_options_name(head: str, part: str, small_graph_directory: Path) -> None:
+    tree = settings(small_graph_directory).model_dump(mode="json", exclude_none=True)
+    tree["penalty"] = {"weight": 0.3, "entity": 1.5, "relation": 0.7, "head": head, "relation_part": part}
+    tree["model"]["initial_scale"] = 1.0
+    session = Session(parse_config(tree), Graph.open(small_graph_directory), torch.device("cpu"))
+    batch = session.batches.facts[:7]
+    h, r, t = batch.unbind(1)
+    entity, relation = session.model.entity, session.model.relation
+
+    def cubes(rows: torch.Tensor) -> torch.Tensor:
+        return sum(row.view(4, 4, 2)[:, unit].reshape(8).norm() ** 3 for row in rows for unit in range(4))
+
+    heads = entity[h] + relation[r, 32:] if head == "translated" else entity[h]
+    relations = cubes(relation[r, :32]) + (cubes(relation[r, 32:]) if part == "both" else 0)
+    expected = 0.3 * (1.5 * (cubes(heads) + cubes(entity[t])) + 0.7 * relations) / 7
+    loss = torch.nn.functional.cross_entropy(session.model.score_all(h, r), t)
+    torch.testing.assert_close(session.objective(session.model, batch) - loss, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_target_weights_of_the_settings_reach_the_loss(small_graph_directory: Path) -> None:
+    tree = settings(small_graph_directory).model_dump(mode="json", exclude_none=True)
+    tree |= {"objective": {"target_weight": "degree"}, "penalty": {"weight": 0.0}}
+    tree["model"]["initial_scale"] = 1.0
+    graph = Graph.open(small_graph_directory)
+    session = Session(parse_config(tree), graph, torch.device("cpu"))
+    batch = session.batches.facts[:9]
+    h, r, t = batch.unbind(1)
+    probabilities = session.model.score_all(h, r).softmax(1)
+    weights = target_weights(graph)[t]
+    expected = -(weights * probabilities[torch.arange(9), t].log()).sum() / weights.sum()
+    torch.testing.assert_close(session.objective(session.model, batch), expected)
+
+
+def test_the_optimizer_is_the_one_of_the_settings(small_graph: Graph) -> None:
+    from bique.config import ModelConfig, OptimizerConfig
+    from bique.models import build_model
+    from bique.training.optimizers import make_optimizer
+
+    model = build_model(ModelConfig(units=1), small_graph, 0)
+    adam = make_optimizer(OptimizerConfig(name="adam", learning_rate=0.3, eps=1e-5, betas=(0.5, 0.6)), model)
+    assert isinstance(adam, torch.optim.Adam)
+    assert {name: adam.defaults[name] for name in ("lr", "eps", "betas")} == {
+        "lr": 0.3,
+        "eps": 1e-5,
+        "betas": (0.5, 0.6),
+    }
+    adagrad = make_optimizer(OptimizerConfig(learning_rate=0.2, eps=1e-6), model)
+    assert isinstance(adagrad, torch.optim.Adagrad)
+    assert (adagrad.defaults["lr"], adagrad.defaults["eps"]) == (0.2, 1e-6)
+    assert all(float(adagrad.state[table]["sum"].abs().max()) == 0 for table in model.parameters())
+
+
+def test_the_plan_counts_parameters_and_memory(small_graph_directory: Path) -> None:
+    config = settings(small_graph_directory)
+    graph = Graph.open(small_graph_directory)
+    session = Session(config, graph, torch.device("cpu"))
+    plan = make_plan(config, graph, session.model, session.batches.per_epoch, "here")
+    assert plan.parameters == 40 * 32 + 6 * 64
+    # padded table, gradient and accumulator, and three score matrices of a batch
+    assert plan.memory_bytes == 4 * (3 * (128 * 32 + 6 * 64) + 3 * 32 * 40)
+    assert plan.steps_per_epoch == 6
+
+
+def test_what_a_killed_process_was_writing_is_cleared_away(small_graph_directory: Path, tmp_path: Path) -> None:
+    run, graph = new_run(small_graph_directory, tmp_path / "run")
+    (run.path / "checkpoints" / ".last.safetensors.123.part").write_bytes(b"half")
+    train(run, graph)
+    assert sorted(file.name for file in (run.path / "checkpoints").iterdir()) == [
+        "best.safetensors",
+        "last.safetensors",
+    ]
+
+
 def test_every_fact_is_trained_in_both_directions_once_per_epoch(small_graph: Graph) -> None:
     batches = Batches(small_graph, batch_size=32, seed=1, device=torch.device("cpu"))
     order = batches.order(0)
@@ -192,10 +283,8 @@ def test_deterministic_mode_trains_to_the_same_weights(small_graph_directory: Pa
     plain, graph = new_run(small_graph_directory, tmp_path / "plain")
     strict, _ = new_run(small_graph_directory, tmp_path / "strict", settings(small_graph_directory, deterministic=True))
     train(plain, graph)
-    try:
-        train(strict, graph)
-    finally:
-        torch.use_deterministic_algorithms(False)
+    train(strict, graph)
+    assert not torch.are_deterministic_algorithms_enabled()  # as before: the switch is the caller's
     assert torch.equal(tables(plain)["model/entity"], tables(strict)["model/entity"])
 
 
