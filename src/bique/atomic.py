@@ -29,7 +29,9 @@ def _disk_error(path: Path, error: OSError) -> UserError:
         return UserError(f"{path}: cannot be written ({error.strerror}); choose another folder or change its rights")
     if error.errno == errno.ENOENT and not path.parent.is_dir():
         return UserError(f"{path}: there is no folder {path.parent}; make it first")
-    return UserError(f"{path}: cannot be written ({error.strerror or error}); choose another place")
+    if error.errno is None:  # numpy's, when less was written than asked
+        return UserError(f"{path}: could not be written whole ({error}); is the disk full?")
+    return UserError(f"{path}: cannot be written ({error.strerror}); choose another place")
 
 
 @contextlib.contextmanager
@@ -37,6 +39,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """A path beside `path` to write a file to; it is flushed to disk and renamed when the block ends well."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     with disk_errors(path):
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: is not an ordinary file, so it is not replaced; give the name of a file")
         try:
             yield temporary
             _flush(temporary)
@@ -58,9 +62,9 @@ def write_text(path: Path, content: str) -> None:
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
     """A directory beside `path` to fill; it becomes `path` when the block ends well, and vanishes when it does not."""
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise UserError(f"{path}: exists already; choose another name or remove it first")
     with disk_errors(path):
+        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+            raise UserError(f"{path}: exists already; choose another name or remove it first")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
         try:

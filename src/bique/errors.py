@@ -27,3 +27,10 @@ def unknown(kind: str, word: str, known: Iterable[str]) -> UserError:
 def missing_extra(package: str, extra: str, purpose: str) -> UserError:
     """An optional package is not installed: name it and say how to get it."""
     return UserError(f"{purpose} needs the package {package!r}; install it with: pip install 'bique[{extra}]'")
+
+
+def shown(name: str) -> str:
+    """A name as it may go to a terminal: what cannot be printed is escaped, so that data never drives the screen."""
+    if name.isprintable():
+        return name
+    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii") for mark in name)

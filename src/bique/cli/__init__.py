@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import sys
+from typing import Annotated
+
 import typer
 
 from bique.cli import (
@@ -20,15 +24,28 @@ from bique.cli import (
 )
 from bique.cli.screen import fail
 from bique.errors import UserError
+from bique.version import VERSION
 
 app = typer.Typer(
     name="bique",
-    help="Biquaternion embeddings of knowledge graphs: train, rank honestly, ask.",
+    help="Biquaternion embeddings of knowledge graphs: train, rank honestly, ask.\n\n[dim]Example:[/] bique demo",
     no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback()
+def bique(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(VERSION)
+        raise typer.Exit
+
+
 for name, verb in {
     "demo": demo.demo,
     "import": import_.import_,
@@ -49,13 +66,18 @@ for name, verb in {
 def main() -> None:
     """Exit codes: 0 success, 1 an error the user can put right, 2 usage, 128 + n stopped by signal n (typer's own part:
     130 for Ctrl-C, and 1 without a word when the reader of a pipe has gone)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no ✓ gets \\u2713, not a traceback
     try:
         app(prog_name="bique")
     except UserError as error:
         fail(str(error))
     except MemoryError:
         fail("not enough memory; try a smaller training.batch_size or model.units")
-    except Exception as error:
-        if type(error).__name__ != "OutOfMemoryError":  # torch's, told by name so that torch need not be imported
+    except OSError as error:  # what the library could not put better: standard output, mostly
+        fail(f"{error.filename or 'the output'}: {error.strerror or error}")
+    except RuntimeError as error:  # torch's, told by name and words so that torch need not be imported
+        if type(error).__name__ != "OutOfMemoryError" and "allocate memory" not in str(error):
             raise
-        fail("the GPU has not enough memory; try a smaller training.batch_size or model.units, or training.device=cpu")
+        fail("not enough memory for these settings; try a smaller training.batch_size or model.units")

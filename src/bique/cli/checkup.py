@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bique.cli.screen import AsJson
+from bique.errors import shown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -82,7 +83,7 @@ def _relations(found: Checkup) -> Table:
     table = _table(f"Relations ({kinds})", "relation", "category", "facts", "tails per head", "heads per tail")
     for row in found.relations[:MOST_RELATIONS]:
         averages = f"{row.tails_per_head:.2f}", f"{row.heads_per_tail:.2f}"
-        table.add_row(Text(row.name), row.category, f"{row.facts:,}", *averages)
+        table.add_row(Text(shown(row.name)), row.category, f"{row.facts:,}", *averages)
     if len(found.relations) > MOST_RELATIONS:
         table.add_row(f"… and {len(found.relations) - MOST_RELATIONS} more (--json lists all)")
     return table
@@ -94,7 +95,7 @@ def _overlaps(found: Checkup) -> Table:
     title = f"Relations that share at least {found.threshold:.0%} of their pairs"
     table = _table(title, "relation", "what it is", "other", "share", "pairs")
     for one in found.overlaps[:MOST_OVERLAPS]:
-        table.add_row(Text(one.relation), one.kind, Text(one.other), f"{one.share:.0%}", f"{one.pairs:,}")
+        table.add_row(Text(shown(one.relation)), one.kind, Text(shown(one.other)), f"{one.share:.0%}", f"{one.pairs:,}")
     if not found.overlaps:
         table.add_row("none")
     if len(found.overlaps) > MOST_OVERLAPS:

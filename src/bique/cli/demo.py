@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from bique.cli.screen import AsJson
 from bique.cli.train import Setting
@@ -50,7 +51,7 @@ def demo(
         counts = (
             f"{graph.num_entities:,} entities, {graph.num_relations} relations, {len(graph.train):,} training facts"
         )
-        screen.print(f"[bold]BiQUE on the bundled WordNet graph[/]\n{counts}")
+        screen.print(Text.assemble(("BiQUE on the bundled WordNet graph\n", "bold"), counts))
     began = time.monotonic()
     # the graph last: it is what the demo is about
     config = parse_config(override({}, [EPOCHS, *settings, "dataset=wordnet", "graph=none"]))
@@ -68,7 +69,7 @@ def demo(
         )
         return
     _show_results(graph, model, baseline, config.evaluation.resamples)
-    screen.print(f"[dim]Training and ranking took {seconds:.0f} s.[/]")
+    screen.print(f"Training and ranking took {seconds:.0f} s.", style="dim")
     _show_answers(answers)
     _show_next_commands(opened.path)
 
@@ -91,13 +92,10 @@ def _show_results(graph: Graph, model: Evaluation, baseline: Evaluation, resampl
 
 
 def _show_answers(answers: list[AnswerTable]) -> None:
-    from rich.text import Text
-
     from bique.cli.screen import screen
 
-    screen.print(
-        "\n[bold]What it answers[/]  ([green]✓[/] a fact of the graph, [yellow]+[/] not in it: the model's guess)"
-    )
+    key = ("✓", "green"), " a fact of the graph, ", ("+", "yellow"), " not in it: the model's guess)"
+    screen.print(Text.assemble(("\nWhat it answers", "bold"), "  (", *key))
     for (head, _, words), table in zip(QUESTIONS, answers, strict=True):
         parts = [
             Text(
@@ -111,8 +109,6 @@ def _show_answers(answers: list[AnswerTable]) -> None:
 
 
 def _show_next_commands(run: Path) -> None:
-    from rich.text import Text
-
     from bique.cli.screen import screen
 
     command = _command()

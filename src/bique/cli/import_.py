@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -61,8 +62,9 @@ def import_(
     for sentence in report.notes:
         note(sentence)
     screen.print(counts_table(str(destination), graph))
+    place = quote(str(destination))
     screen.print(
-        f"{report.seconds:.1f} s · next:  bique checkup {destination}  ·  bique train --graph {destination}",
+        f"{report.seconds:.1f} s · next:  bique checkup {place}  ·  bique train --graph {place}",
         soft_wrap=True,
     )
 

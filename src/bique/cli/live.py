@@ -9,7 +9,7 @@ from typing import Any
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from bique.cli.screen import aside, note, whisper
+from bique.cli.screen import aside, note
 from bique.training import Plan
 
 
@@ -52,12 +52,15 @@ class Live:
             self._progress.stop()
 
     def started(self, plan: Plan, epoch: int) -> None:
-        whisper(Text(plan.line(), style="dim"))
+        aside.print(Text(plan.line(), style="dim"))
         self._plan, self._began, self._from_step = plan, time.monotonic(), epoch * plan.steps_per_epoch
         if not aside.is_terminal:
             return
-        columns = [TextColumn("epoch {task.fields[epoch]:>{task.fields[digits]}}/{task.fields[epochs]}"), BarColumn()]
-        columns += [TextColumn("{task.fields[loss]}  {task.fields[valid]}"), TimeLeft()]
+        columns = [
+            TextColumn("epoch {task.fields[epoch]:>{task.fields[digits]}}/{task.fields[epochs]}", markup=False),
+            BarColumn(),
+        ]
+        columns += [TextColumn("{task.fields[loss]}  {task.fields[valid]}", markup=False), TimeLeft()]
         self._progress = Progress(*columns, console=aside, transient=False)
         self._task = self._progress.add_task(
             "train",
@@ -87,7 +90,7 @@ class Live:
             done = record["epoch"] * self._plan.steps_per_epoch
             total = self._plan.epochs * self._plan.steps_per_epoch
             left = time_left(time.monotonic() - self._began, done - self._from_step, total - done)
-            whisper(f"epoch {record['epoch']}/{self._plan.epochs}  {self._loss}  {self._valid}  {left}")
+            aside.print(f"epoch {record['epoch']}/{self._plan.epochs}  {self._loss}  {self._valid}  {left}")
 
     def note(self, sentence: str) -> None:
         note(sentence)

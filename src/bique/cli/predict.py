@@ -46,6 +46,8 @@ def predict(
         raise UserError("give either --queries or --head/--relation/--tail, not both")
     if queries is None and (relation is None or (head is None) == (tail is None)):
         raise UserError("give --relation and exactly one of --head and --tail (for the relation: bique relations)")
+    if queries is not None and out is not None and out.exists() and out.samefile(queries):
+        raise UserError(f"{out}: the answers would replace the questions; give another --out")
     if queries is None or out is None:
         answers = load_predictor(run, graph).answer([Query(head, relation, tail)], top, only_new=only_new)[0]
         print_json(answers.as_dict()) if as_json else screen.print(answers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from typing import Annotated, Any, NoReturn
@@ -11,25 +10,29 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-screen = Console(highlight=False)
-aside = Console(stderr=True, highlight=False, soft_wrap=True)
-"""For progress and notes: they never mix with what a program reads."""
+# no markup: a name or a path with brackets is shown as it is; styles go through Text
+screen = Console(highlight=False, markup=False)
+
+
+class Aside(Console):
+    """For progress and notes: they never mix with what a program reads, and nobody need read them."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True  # progress is not worth dying for: the work goes on
+
+
+aside = Aside(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def whisper(text: str | Text) -> None:
-    """Progress is not worth dying for: when nobody reads it any more, the work goes on."""
-    with contextlib.suppress(OSError):
-        aside.print(Text(text) if isinstance(text, str) else text)
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    print(json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False))
 
 
 def note(sentence: str) -> None:
-    whisper(Text.assemble(("note: ", "yellow"), sentence))
+    aside.print(Text.assemble(("note: ", "yellow"), sentence))
 
 
 def fail(sentence: str) -> NoReturn:

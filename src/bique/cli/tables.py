@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rich.table import Table
 from rich.text import Text
 
+from bique.errors import shown
 from bique.evaluation import Evaluation, Interval, Metrics
 from bique.evaluation.significance import PairedDifference
 from bique.graph import Graph
@@ -37,7 +38,7 @@ def results_table(evaluations: Mapping[str, Evaluation], resamples: int) -> Tabl
     for name, evaluation in evaluations.items():
         metrics, intervals = evaluation.metrics, evaluation.intervals(resamples)
         cells = [_cell(getattr(metrics, key), intervals[key]) for key in COLUMNS]
-        table.add_row(Text(name), *cells, f"{metrics.mr:,.0f}\n{metrics.adjusted_mrr_index:.3f}")
+        table.add_row(Text(shown(name)), *cells, f"{metrics.mr:,.0f}\n{metrics.adjusted_mrr_index:.3f}")
     table.caption = Text(f"[95 % interval] · {protocol.line()}", justify="left")
     return table
 
@@ -54,7 +55,11 @@ def breakdown_table(kind: str, rows: Mapping[str, Metrics]) -> Table:
     for name, metrics in rows.items():
         figures = [f"{getattr(metrics, key):.3f}" for key in COLUMNS]
         table.add_row(
-            Text(name), f"{metrics.queries:,}", *figures, f"{metrics.mr:,.0f}", f"{metrics.adjusted_mrr_index:.3f}"
+            Text(shown(name)),
+            f"{metrics.queries:,}",
+            *figures,
+            f"{metrics.mr:,.0f}",
+            f"{metrics.adjusted_mrr_index:.3f}",
         )
     return table
 

@@ -35,6 +35,7 @@ def train(
     from bique.errors import UserError
     from bique.runs import Run
     from bique.runs.run import open_graph
+    from bique.training import choose_device
 
     if recipe is None and dataset is None and graph is None and not settings:
         raise UserError("what shall be trained? Give a recipe, --dataset NAME or --graph DIRECTORY")
@@ -47,4 +48,5 @@ def train(
     config = parse_config(override(tree, settings), str(recipe or "settings"))
     with transfer_display("fetching") as progress:
         opened = open_graph(config, progress)
+    choose_device(config.training.device)  # before anything is made
     train_and_rank(Run.create(config, opened, run), opened, as_json=as_json)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 
 from rich.text import Text
 
 from bique.cli.live import Live
-from bique.cli.screen import print_json, screen, whisper
+from bique.cli.screen import aside, note, print_json, screen
 from bique.cli.tables import results_table
 from bique.graph import Graph
-from bique.runs import Run
+from bique.runs import Run, read_record
 from bique.training import Outcome, StopRequest, choose_device, train
 
 
 def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
     """The whole of `bique train` after the run has been made."""
+    if run.last.exists() and read_record(run.last)["place"]["epoch"] >= run.config.training.epochs:
+        note("this run is finished already; it is ranked again")
     outcome = train_to_end(run, graph)
     split = "test" if len(graph.test) else "valid" if len(graph.valid) else None
     device = str(choose_device(run.config.training.device))
@@ -28,7 +31,7 @@ def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
     screen.print(
         Text.assemble("run: ", (str(run.path), "bold"), f"  ({outcome.seconds:.0f} s of training)"), soft_wrap=True
     )
-    screen.print(Text(f"ask it:  bique predict {run.path} --head NAME --relation NAME"), soft_wrap=True)
+    screen.print(Text(f"ask it:  bique predict {quote(str(run.path))} --head NAME --relation NAME"), soft_wrap=True)
 
 
 def train_to_end(run: Run, graph: Graph) -> Outcome:
@@ -37,10 +40,9 @@ def train_to_end(run: Run, graph: Graph) -> Outcome:
     with stop.listening(), Live() as live:
         outcome = train(run, graph, live, stop)
     if stop.signal is not None and outcome.ended == "stopped":
-        aside.print(
-            f"\nstopped in epoch {outcome.epoch + 1}; everything is saved. Go on with:  bique resume {run.path}"
-        )
+        aside.print(f"\nstopped in epoch {outcome.epoch + 1}; everything is saved. Go on with:")
+        aside.print(f"  bique resume {quote(str(run.path))}")
         sys.exit(128 + stop.signal)
     if outcome.ended == "early":
-        whisper(f"stopped early after epoch {outcome.epoch}: no better validation since epoch {outcome.best_epoch}")
+        aside.print(f"stopped early after epoch {outcome.epoch}: no better validation since epoch {outcome.best_epoch}")
     return outcome

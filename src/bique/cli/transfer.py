@@ -13,7 +13,12 @@ from bique.cli.screen import aside
 @contextmanager
 def transfer_display(doing: str) -> Iterator[Callable[[str, int, int | None], None]]:
     """Called with a name, what is done and what there is in all; one bar per name."""
-    columns = TextColumn(f"{doing} {{task.description}}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    columns = (
+        TextColumn(f"{doing} {{task.description}}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=aside, transient=True, disable=not aside.is_terminal) as bars:
         tasks: dict[str, int] = {}
 

@@ -65,9 +65,10 @@ def _assign(tree: Tree, path: list[str], value: object) -> None:
 
 def _toml_value(text: str) -> object:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text  # a bare word such as adam or cuda
+    return parsed["value"] if parsed.keys() == {"value"} else text
 
 
 def parse_config(tree: Tree, place: str = "settings") -> RunConfig:

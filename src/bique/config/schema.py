@@ -11,9 +11,10 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Ties = Literal["worst", "mean", "best"]
-Positive = Annotated[int, Field(ge=1)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Above0 = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+# far beyond any use, but small enough for 64-bit sizes and float32
+Positive = Annotated[int, Field(ge=1, le=10**9)]
+NotNegative = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
+Above0 = Annotated[float, Field(gt=0, le=1e30, allow_inf_nan=False)]
 
 
 class Section(BaseModel):

@@ -79,7 +79,7 @@ def count_differences(graph: Graph) -> list[str]:
 def cache_directory() -> Path:
     """$BIQUE_CACHE, else $XDG_CACHE_HOME/bique, else ~/.cache/bique."""
     if chosen := os.environ.get("BIQUE_CACHE"):
-        return Path(chosen).expanduser()
+        return _home_expanded("BIQUE_CACHE", chosen)
     shared = os.environ.get("XDG_CACHE_HOME")
     return (Path(shared) if shared else Path.home() / ".cache") / "bique"
 
@@ -89,12 +89,19 @@ def archive_directory() -> Path | None:
     chosen = os.environ.get("BIQUE_DATASETS")
     if not chosen:
         return None
-    folder = Path(chosen).expanduser()
+    folder = _home_expanded("BIQUE_DATASETS", chosen)
     if not folder.is_dir():
         raise UserError(
             f"BIQUE_DATASETS names {chosen}, which is not a folder; name the folder of archives or unset it"
         )
     return folder
+
+
+def _home_expanded(variable: str, chosen: str) -> Path:
+    try:
+        return Path(chosen).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"{variable} names {chosen}, but {error}; give a whole path") from error
 
 
 def _cached_path(dataset: Dataset) -> Path:

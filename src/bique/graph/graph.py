@@ -119,6 +119,13 @@ class Graph:
             digest.update(np.ascontiguousarray(triples, dtype="<i4").tobytes())
         return digest.hexdigest()
 
+    def verify(self) -> None:
+        """Refuse files that were changed after the import: their hash would vouch for other facts."""
+        if self.path is not None and self.content_hash() != self.hash:
+            raise UserError(
+                f"{self.path}: its files have changed since it was made (the hash is wrong); import it again"
+            )
+
     def counts(self) -> dict[str, int]:
         sizes = {name: len(self.split(name)) for name in SPLITS}
         return {"entities": self.num_entities, "relations": self.num_relations, **sizes}
@@ -156,7 +163,9 @@ class Graph:
 def _read_record(path: Path) -> dict[str, Any]:
     file = path / "graph.json"
     if not file.is_file():
-        what = "is not a graph directory (no graph.json in it)" if path.is_dir() else "does not exist"
+        what = "does not exist"
+        if path.exists():
+            what = "is not a graph directory (no graph.json in it)" if path.is_dir() else "is a file, not a graph"
         raise UserError(f"{path}: {what}; make one with: bique import SOURCE {path}")
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
@@ -172,7 +181,7 @@ def _read_record(path: Path) -> dict[str, Any]:
 def _open_triples(file: Path, num_entities: int, num_relations: int) -> Triples:
     try:
         triples = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise UserError(f"{file}: cannot be read ({error}); import the graph again") from error
     if triples.dtype != np.int32 or triples.ndim != 2 or triples.shape[1] != 3:
         raise UserError(f"{file}: expected int32 triples (n, 3), found {triples.dtype} {triples.shape}; import again")

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bique.config import ModelConfig
+from bique.errors import UserError
 from bique.shapes import Float, Int
 
 # Rows that a matrix product likes; the rows added to reach it take part in nothing.
@@ -114,5 +115,11 @@ class Model(nn.Module, ABC):
 
     @torch.no_grad()
     def load_tables(self, tables: dict[str, Tensor]) -> None:
-        for name, table in self.state_dict().items():
-            self.without_padding(name, table).copy_(tables[name])
+        mine = {name: self.without_padding(name, table) for name, table in self.state_dict().items()}
+        shapes = [{name: tuple(table.shape) for name, table in group.items()} for group in (mine, tables)]
+        if shapes[0] != shapes[1]:
+            raise UserError(
+                f"the checkpoint holds tables {shapes[1]}, the settings ask for {shapes[0]}; was config.toml edited?"
+            )
+        for name, table in mine.items():
+            table.copy_(tables[name])

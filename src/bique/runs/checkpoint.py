@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from bique.atomic import atomic_path
+from bique.atomic import atomic_path, disk_errors
 from bique.errors import UserError
 
 FORMAT = 1
@@ -35,6 +35,8 @@ class Checkpoint:
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
     record = json.dumps({"format": FORMAT, **checkpoint.record})
+    with disk_errors(path):
+        path.parent.mkdir(exist_ok=True)
     with atomic_path(path) as temporary:
         try:
             save_file(tensors, temporary, metadata={"bique": record})
@@ -58,6 +60,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     try:
         with safe_open(path, framework="pt") as file:
             record = json.loads((file.metadata() or {})["bique"])
+            if not isinstance(record, dict):
+                raise ValueError("its record is not an object")
             if record.get("format") != FORMAT:
                 raise UserError(f"{path}: checkpoint format {record.get('format')!r}; this version reads {FORMAT}")
             yield file, record

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import IO, Any
 
 import numpy as np
@@ -19,9 +20,9 @@ import torch
 
 from bique.atomic import atomic_directory, disk_errors, write_text
 from bique.config import RunConfig, Ties, dump_config, load_config
-from bique.errors import UserError
+from bique.errors import UserError, unknown
 from bique.evaluation import Evaluation, Protocol, Ranking, evaluate
-from bique.graph import Graph, Vocabulary
+from bique.graph import SPLITS, Graph, Vocabulary
 from bique.graph.catalog import locate
 from bique.graph.download import Progress
 from bique.models import MODELS, Model
@@ -41,6 +42,7 @@ class Run:
         """A new directory that holds all that the run needs but its graph."""
         if config.graph is not None:
             config = config.model_copy(update={"graph": config.graph.resolve()})
+        graph.verify()
         path = path or _free_path(Path("runs"), f"{graph.name}-{config.model.name}")
         with atomic_directory(path) as directory:
             (directory / "config.toml").write_text(dump_config(config), encoding="utf-8")
@@ -66,7 +68,11 @@ class Run:
     @cached_property
     def graph_record(self) -> dict[str, Any]:
         """Name, hash and counts of the graph this run was trained on."""
-        return _read_json(self.path / "vocabulary" / "graph.json")
+        file = self.path / "vocabulary" / "graph.json"
+        record = _read_json(file)
+        if not (isinstance(record.get("hash"), str) and isinstance(record.get("name"), str)):
+            raise UserError(f"{file}: does not name the graph; the run is damaged")
+        return record
 
     @cached_property
     def names(self) -> Graph:
@@ -80,6 +86,7 @@ class Run:
     def graph(self, path: Path | None = None) -> Graph:
         """The graph of the run (or the one at `path`), refused if it is not the one the run was trained on."""
         graph = open_graph(self.config) if path is None else Graph.open(path)
+        graph.verify()
         if graph.hash != self.graph_record["hash"]:
             raise UserError(
                 f"{graph.path}: holds another graph ({graph.hash[:12]}) than {self.path} was trained on "
@@ -100,7 +107,9 @@ class Run:
     def model(self, device: str = "cpu") -> tuple[Model, dict[str, Any]]:
         """The best model, ready to answer, and the record of its checkpoint."""
         if not self.best.exists():
-            raise UserError(f"{self.path}: has no best checkpoint yet; train it with: bique resume {self.path}")
+            raise UserError(
+                f"{self.path}: has no best checkpoint yet; train it with: bique resume {quote(str(self.path))}"
+            )
         checkpoint = read_checkpoint(self.best)
         model = MODELS[self.config.model.name].from_config(
             self.config.model, self.names.num_entities, self.names.num_directed_relations, torch.Generator()
@@ -123,12 +132,13 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """One record per epoch. A line that a killed process left half-written is not one."""
         file = self.path / "metrics.jsonl"
-        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        records: list[dict[str, Any]] = []
+        with disk_errors(file):
+            lines = file.read_bytes().splitlines() if file.exists() else []
+        records: list[Any] = []
         for line in lines:
             with contextlib.suppress(ValueError):
                 records.append(json.loads(line))
-        return records
+        return [one for one in records if isinstance(one, dict) and isinstance(one.get("epoch"), int)]
 
     def forget_after(self, epoch: int) -> None:
         """Drop the records of epochs that will be trained again."""
@@ -158,7 +168,10 @@ class Run:
 
     def evaluation(self, split: str) -> Evaluation:
         """The ranks that are kept; refused when training has since found a better model."""
-        file, again = self.path / "evaluations" / f"{split}.safetensors", f"bique evaluate {self.path} --split {split}"
+        if split not in SPLITS:
+            raise unknown("split", split, SPLITS)
+        again = f"bique evaluate {quote(str(self.path))} --split {split}"
+        file = self.path / "evaluations" / f"{split}.safetensors"
         if not file.exists():
             raise UserError(f"{self.path}: not ranked on {split} yet; do it with: {again}")
         saved = read_checkpoint(file)
@@ -206,9 +219,12 @@ class Run:
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UserError(f"{file}: cannot be read ({error}); the run is damaged") from error
+    if not isinstance(found, dict):
+        raise UserError(f"{file}: holds {type(found).__name__}, not an object; the run is damaged")
+    return found
 
 
 def _lock(file: IO[str]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 
-from bique.atomic import atomic_path
+from bique.atomic import atomic_path, write_bytes
 from bique.errors import UserError, unknown
 from bique.runs import Run
 from bique.serving.tabular import refuse_unless_tabular
@@ -47,8 +48,9 @@ def _parquet(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
     import polars
 
     frame = polars.DataFrame({"name": names, "embedding": table})
-    with atomic_path(path) as temporary:
-        frame.write_parquet(temporary)
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    write_bytes(path, content.getvalue())
     return [path]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
-from bique.errors import UserError
+from bique.errors import UserError, shown
 from bique.evaluation import score_tiles
 from bique.evaluation.ranking import QUERIES
 from bique.graph import Graph, Vocabulary
@@ -57,13 +57,13 @@ class AnswerTable(Sequence[Prediction]):
         return {"question": self.question, "answers": [asdict(prediction) for prediction in self.predictions]}
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = Table(title=Text(self.question), title_justify="left", title_style="bold")
+        table = Table(title=Text(shown(self.question)), title_justify="left", title_style="bold")
         for heading, justify in (("", "right"), ("answer", "left"), ("score", "right"), ("probability", "right")):
             table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
         table.add_column("")
         for one in self.predictions:
             mark = Text({True: "known fact", False: "new", None: ""}[one.known], style="dim" if one.known else "green")
-            table.add_row(str(one.rank), Text(one.name), f"{one.score:.3f}", f"{one.probability:.1%}", mark)
+            table.add_row(str(one.rank), Text(shown(one.name)), f"{one.score:.3f}", f"{one.probability:.1%}", mark)
         yield table
 
     def __str__(self) -> str:
@@ -79,6 +79,8 @@ class Query:
     head: str | None
     relation: str | None
     tail: str | None
+    place: str = field(default="", compare=False)
+    """Where it was read, as `file:line: `, for errors."""
 
     def __post_init__(self) -> None:
         if (self.head, self.relation, self.tail).count(None) != 1:
@@ -127,14 +129,16 @@ class Predictor:
 
     def _ids(self, query: Query) -> tuple[int, int]:
         """(head, tail) of a question for relations; else (head, relation), with r⁻¹ where a head is asked."""
-        if query.head is None:
-            assert query.relation is not None
-            assert query.tail is not None
-            return self._entity(query.tail), self.names.inverse(self._relation(query.relation))
-        if query.relation is None:
-            assert query.tail is not None
-            return self._entity(query.head), self._entity(query.tail)
-        return self._entity(query.head), self._relation(query.relation)
+        names = self.names
+        head, tail = (_find(names.entities, "entity", name, query.place) for name in (query.head, query.tail))
+        relation = _find(names.relations, "relation", query.relation, query.place)
+        if relation is None:
+            pair = head, tail
+        else:
+            pair = (tail, names.inverse(relation)) if head is None else (head, relation)
+        assert pair[0] is not None
+        assert pair[1] is not None
+        return pair[0], pair[1]
 
     def _rank_relations(self, query: Query, head: int, tail: int, top: int, only_new: bool) -> AnswerTable:
         count = self.names.num_relations
@@ -173,12 +177,6 @@ class Predictor:
         best_ids, best_scores = every_id.gather(1, order), every_score.gather(1, order)
         return best_ids.cpu(), best_scores.cpu(), torch.stack(sums).logsumexp(0).cpu()
 
-    def _entity(self, name: str) -> int:
-        return _find(self.names.entities, "entity", name)
-
-    def _relation(self, name: str) -> int:
-        return _find(self.names.relations, "relation", name)
-
 
 def _table(
     query: Query,
@@ -205,12 +203,15 @@ def _refuse_if_not_finite(scores: Tensor) -> None:
         raise UserError("the model gives a score that is not a finite number; it cannot answer (did it diverge?)")
 
 
-def _find(vocabulary: Vocabulary, kind: str, name: str) -> int:
+def _find(vocabulary: Vocabulary, kind: str, name: str | None, place: str) -> int | None:
+    """The id of a name; None for what is asked."""
+    if name is None:
+        return None
     found = vocabulary.find(name)
     if found is None:
-        near = vocabulary.nearest(name)
+        near = [shown(other) for other in vocabulary.nearest(name)]
         hint = f"the nearest are: {', '.join(near)}" if near else "nothing is near it"
-        raise UserError(f"no {kind} is called {name!r}; {hint}")
+        raise UserError(f"{place}no {kind} is called {name!r}; {hint}")
     return found
 
 

@@ -32,18 +32,19 @@ def _from_fields(place: str, line: str) -> Query:
     fields = line.split("\t")
     if len(fields) != 3 or fields.count("?") != 1:
         raise UserError(f"{place}: expected head, relation and tail, tab-separated, with ? for one; found {line!r}")
-    return Query(*(None if field == "?" else field for field in fields))
+    head, relation, tail = (None if field == "?" else field for field in fields)
+    return Query(head, relation, tail, f"{place}: ")
 
 
 def _from_json(place: str, line: str) -> Query:
     try:
         found = json.loads(line)
         given = [found.get(key) for key in ("head", "relation", "tail")]
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise UserError(f"{place}: not a JSON object ({error})") from error
     if [type(value) for value in given if value is not None] != [str, str]:
         raise UserError(f"{place}: expected names for exactly two of head, relation and tail; found {line}")
-    return Query(*given)
+    return Query(*given, place=f"{place}: ")
 
 
 def write_answers(file: Path, answered: Iterable[tuple[Query, AnswerTable]]) -> int:

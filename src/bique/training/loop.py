@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import torch
 
+from bique.errors import UserError
 from bique.evaluation import evaluate
 from bique.graph import Graph
 from bique.runs import Checkpoint, Run, read_checkpoint, write_checkpoint
@@ -59,6 +60,10 @@ class _Loop:
         run.remove_leftovers()
         if run.last.exists():
             self.session.restore(read_checkpoint(run.last))
+        elif run.best.exists() or run.metrics():
+            raise UserError(
+                f"{run.last}: is missing, so this run cannot go on; restore it, or train anew in another place"
+            )
         self.place = self.session.place
         run.forget_after(self.place.epoch)
         self.saved_at = self.sat_down_at = time.monotonic()
@@ -78,6 +83,9 @@ class _Loop:
         if not self.run.last.exists():
             self.save()  # so that there is a good checkpoint to keep, whatever happens next
         ended = self._epochs()
+        if ended != "stopped" and not self.run.best.exists():
+            self.reporter.note("the best checkpoint was missing: the last one takes its place")
+            self._keep_as_best(self.place.best_mrr)
         self.save()
         self.run.log(f"{ended} after epoch {self.place.epoch}, step {self.place.step}, {self.place.seconds:.1f} s")
         return Outcome(ended, self.place.epoch, self.place.best_mrr, self.place.best_epoch, self.place.seconds)

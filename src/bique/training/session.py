@@ -75,12 +75,18 @@ class Session:
         self.place.loss_sum = self._loss_sum.item()
         state = optimizer_tensors(self.optimizer, self.model)
         tensors = {f"optimizer/{name}": tensor for name, tensor in state.items()}
-        return Checkpoint(self.model_tensors() | tensors, {"place": asdict(self.place)})
+        record = {"place": asdict(self.place), "optimizer": self.config.optimizer.name}
+        return Checkpoint(self.model_tensors() | tensors, record)
 
     def model_tensors(self) -> dict[str, torch.Tensor]:
         return {f"model/{name}": table for name, table in self.model.tables().items()}
 
     def restore(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.record.get("optimizer") != self.config.optimizer.name:
+            found = checkpoint.record.get("optimizer")
+            raise UserError(
+                f"the checkpoint is of {found}, config.toml asks for {self.config.optimizer.name}; set it back"
+            )
         self.model.load_tables(checkpoint.group("model"))
         load_optimizer_tensors(self.optimizer, self.model, checkpoint.group("optimizer"))
         saved: dict[str, Any] = checkpoint.record["place"]
@@ -92,9 +98,10 @@ class NotFiniteError(UserError):
     """The loss or a table is no longer a finite number."""
 
     def __init__(self, place: Place, value: float) -> None:
+        when = f"in epoch {place.epoch + 1}" if place.step else f"after epoch {place.epoch}"
         super().__init__(
-            f"the loss became {value} in epoch {place.epoch + 1}; the last good checkpoint is kept. "
-            "Try a smaller optimizer.learning_rate or a larger penalty.weight"
+            f"the loss or a table became {value} {when}; the last good checkpoint is kept. "
+            "Try a smaller optimizer.learning_rate or another penalty.weight"
         )
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 
 import numpy as np
@@ -157,8 +158,7 @@ def test_what_a_bootstrap_resamples_has_the_mean_that_is_reported(small_graph) -
 
 
 def test_the_memory_of_the_settings_is_what_ranking_gets(small_graph, monkeypatch) -> None:
-    import bique.evaluation.evaluate as module
-
+    module = importlib.import_module("bique.evaluation.evaluate")
     given: list[int] = []
 
     def remember(scorer: object, queries: object, answers: object, memory: int) -> Ranking:
