@@ -1,4 +1,4 @@
-"""BiQUE in one file: read facts, train, rank, answer. Needs torch only, imports nothing from the package.
+"""BiQUE in one file: read facts, train, rank. Needs torch only, imports nothing from the package.
 
     python examples/bique_in_one_file.py FOLDER     (with train.txt, valid.txt, test.txt: head<TAB>relation<TAB>tail)
 

@@ -14,13 +14,15 @@ HEADINGS = [
 
 
 def row(result: dict[str, Any]) -> str:
-    metrics, settings = result["metrics"], result["settings"]
+    """From what `bique info RUN --json` prints: that is how a file of results is made."""
+    evaluation, settings = result["evaluations"]["test"], result["settings"]
+    metrics = evaluation["metrics"]
     figures = [f"{metrics[key]:.3f}" for key in ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")]
     model, training = settings["model"], settings["training"]
     chosen = f"k = {model['units']}, λ = {settings['penalty']['weight']}, {training['epochs']} epochs"
     hardware = result["environment"]["gpu"] or f"CPU, {result['environment']['threads']} threads"
     cells = [
-        result["protocol"]["dataset"],
+        evaluation["protocol"]["dataset"],
         *figures,
         chosen,
         str(result["seed"]),

@@ -15,7 +15,8 @@ class _CubedGroupNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, groups: Tensor, dims: tuple[int, ...]) -> Tensor:
-        lengths = torch.linalg.vector_norm(groups, dim=dims, keepdim=True)
+        # not linalg.vector_norm: over two dims that are not neighbours it is four times slower on a CPU
+        lengths = groups.square().sum(dims, keepdim=True).sqrt()
         ctx.save_for_backward(groups, lengths)
         return lengths.pow(3).sum()
 
