@@ -182,7 +182,8 @@ def _open_triples(file: Path, num_entities: int, num_relations: int) -> Triples:
     try:
         triples = np.load(file, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise UserError(f"{file}: cannot be read ({error}); import the graph again") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a whole .npy file"
+        raise UserError(f"{file}: cannot be read ({reason}); import the graph again") from error
     if triples.dtype != np.int32 or triples.ndim != 2 or triples.shape[1] != 3:
         raise UserError(f"{file}: expected int32 triples (n, 3), found {triples.dtype} {triples.shape}; import again")
     if len(triples):

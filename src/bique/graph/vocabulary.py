@@ -43,10 +43,15 @@ class Vocabulary(Sequence[str]):
             # an empty file cannot be mapped
             text = np.memmap(text_file, dtype=np.uint8, mode="r") if text_file.stat().st_size else b""
         except (OSError, ValueError, EOFError) as error:
-            raise UserError(f"{directory}: its {kind} cannot be read ({error}); import the graph again") from error
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a whole .npy file"
+            raise UserError(
+                f"{directory}: its {kind} cannot be read ({reason}); it is damaged, make it again"
+            ) from error
         sound = offsets.dtype == np.int64 and offsets.ndim == 1 and len(offsets) > 0
         if not (sound and offsets[0] == 0 and offsets[-1] == len(text) and bool(np.all(np.diff(offsets) > 0))):
-            raise UserError(f"{directory}: {text_file.name} and {offsets_file.name} do not fit; import the graph again")
+            raise UserError(
+                f"{directory}: {text_file.name} and {offsets_file.name} do not fit; it is damaged, make it again"
+            )
         try:
             bytes(text).decode("utf-8")
         except UnicodeDecodeError as error:

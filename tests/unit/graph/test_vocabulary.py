@@ -64,7 +64,7 @@ def test_damaged_files_are_told(tmp_path, damage):
         np.save(offsets, np.array([0, 4, 3, 6], dtype=np.int64))
     else:
         text.write_bytes(text.read_bytes()[:-1] if damage == "cut" else b"x" + text.read_bytes())
-    with pytest.raises(UserError, match="import the graph again"):
+    with pytest.raises(UserError, match="make it again"):
         Vocabulary.open(tmp_path, "entities")
 
 

@@ -1,0 +1,199 @@
+"""Things that users, editors and disks do to files: each is one sentence, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+QUICK = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
+ASK = ("--head", "entity 04", "--relation", "c parent")
+Bique = Callable[..., Any]
+
+
+@pytest.fixture
+def run(bique: Bique, small_graph_directory: Path, tmp_path: Path) -> Path:
+    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK)
+    assert done.code == 0, done.err
+    return tmp_path / "run"
+
+
+def refused(result: Any, *words: str) -> None:
+    assert result.code == 1, (result.out, result.err)
+    assert any(line.startswith("error: ") for line in result.err.splitlines()), result.err
+    assert "Traceback" not in result.err
+    for word in words:
+        assert word in result.err
+
+
+def test_a_graph_whose_files_were_changed_is_not_the_runs_graph(
+    bique: Bique, run: Path, small_graph_directory: Path
+) -> None:
+    before = (run / "evaluations" / "test.json").read_bytes()
+    test = np.load(small_graph_directory / "test.npy")
+    np.save(small_graph_directory / "test.npy", test[:, [2, 1, 0]])
+    refused(bique("evaluate", run), "its files have changed")
+    refused(bique("train", "--graph", small_graph_directory, *QUICK), "its files have changed")
+    assert (run / "evaluations" / "test.json").read_bytes() == before
+
+
+def test_a_run_without_its_last_checkpoint_is_not_begun_anew(bique: Bique, run: Path) -> None:
+    best, metrics = (run / "checkpoints" / "best.safetensors").read_bytes(), (run / "metrics.jsonl").read_bytes()
+    (run / "checkpoints" / "last.safetensors").unlink()
+    refused(bique("resume", run), "cannot go on")
+    assert (run / "checkpoints" / "best.safetensors").read_bytes() == best
+    assert (run / "metrics.jsonl").read_bytes() == metrics
+
+
+def test_a_finished_run_without_its_best_checkpoint_is_mended(bique: Bique, run: Path) -> None:
+    (run / "checkpoints" / "best.safetensors").unlink()
+    mended = bique("resume", run)
+    assert mended.code == 0
+    assert "takes its place" in mended.err
+    assert bique("predict", run, *ASK).code == 0
+
+
+@pytest.mark.parametrize(
+    ("former", "edited"),
+    [
+        ("units = 2", "units = 3"),
+        ("translation = true", "translation = false"),
+        ('name = "adagrad"', 'name = "adam"'),
+    ],
+)
+def test_settings_that_do_not_fit_the_checkpoint_are_refused(former: str, edited: str, bique: Bique, run: Path) -> None:
+    config = (run / "config.toml").read_text()
+    assert former in config
+    (run / "config.toml").write_text(config.replace(former, edited).replace("epochs = 2", "epochs = 3"))
+    refused(bique("resume", run), "config.toml")
+    if "adam" not in edited:
+        refused(bique("predict", run, *ASK), "config.toml")
+
+
+def test_more_epochs_in_the_settings_are_trained_on_resume(bique: Bique, run: Path) -> None:
+    (run / "config.toml").write_text((run / "config.toml").read_text().replace("epochs = 2", "epochs = 4"))
+    assert bique("resume", run).code == 0
+    assert [json.loads(line)["epoch"] for line in (run / "metrics.jsonl").read_text().splitlines()] == [1, 2, 3, 4]
+
+
+DAMAGE = {
+    "metrics.jsonl": [b"\xff\xfe\n", b'[]\n5\nnull\n{"epoch": "x"}\n'],
+    "vocabulary/graph.json": [b"{}", b"[]", b"null", b"", b"\xff"],
+    "vocabulary/entities.offsets.npy": [b"", b"x"],
+    "vocabulary/relations.utf8": [b"\xff" * 21, b""],
+    "checkpoints/best.safetensors": [b"", b"x" * 100],
+    "checkpoints/last.safetensors": [b""],
+    "config.toml": [b"\xff", b"[model]"],
+    "environment.json": [b"[]", b""],
+}
+
+
+@pytest.mark.parametrize(("name", "content"), [(name, content) for name, group in DAMAGE.items() for content in group])
+def test_a_damaged_file_of_a_run_never_gives_a_traceback(name: str, content: bytes, bique: Bique, run: Path) -> None:
+    (run / name).write_bytes(content)
+    for words in (("info", run), ("predict", run, *ASK), ("evaluate", run), ("resume", run), ("compare", run, run)):
+        result = bique(*words)
+        assert result.code in (0, 1), (words, result)
+        if result.code:
+            refused(result)
+
+
+@pytest.mark.parametrize("name", ["train.npy", "entities.offsets.npy", "relations.utf8", "graph.json"])
+@pytest.mark.parametrize("content", [b"", b"\xff" * 21])
+def test_a_damaged_file_of_a_graph_never_gives_a_traceback(
+    name: str, content: bytes, bique: Bique, small_graph_directory: Path
+) -> None:
+    (small_graph_directory / name).write_bytes(content)
+    refused(bique("checkup", small_graph_directory))
+    refused(bique("train", "--graph", small_graph_directory, *QUICK))
+
+
+def test_brackets_and_control_characters_are_shown_not_obeyed(bique: Bique, tmp_path: Path) -> None:
+    names = ["[/]", "[bold]x[/bold]", "\x1b[31mred", "line\x0bbreak"]
+    facts = [f"{a}\t[red]r[/]\t{b}\n" for a in names for b in names if a != b] * 3
+    (tmp_path / "[b]facts.tsv").write_text("".join(facts), encoding="utf-8", newline="\n")
+    graph, run = tmp_path / "[b] g", tmp_path / "[b] run"
+    shown = [
+        bique("import", tmp_path / "[b]facts.tsv", graph, "--split", "0.6,0.2,0.2"),
+        bique("checkup", graph),
+        bique("train", "--graph", graph, "--run", run, *QUICK),
+        bique("evaluate", run, "--by", "relation"),
+        bique("predict", run, "--head", "[/]", "--relation", "[red]r[/]"),
+        bique("compare", run, run),
+        bique("export", run, tmp_path / "[b]e.npy"),
+    ]
+    assert [one.code for one in shown] == [0] * len(shown), [one.err for one in shown]
+    assert "[red]r[/]" in shown[1].out
+    assert "[red]r[/]" in shown[3].out
+    assert "[bold]x[/bold]" in shown[4].out
+    assert "\\x1b[31mred" in shown[4].out
+    assert "\x1b" not in shown[4].out
+    assert "'" in shown[0].out.splitlines()[-1]  # the suggested command quotes the blank in the path
+    refused(bique("predict", run, "--head", "[31mre", "--relation", "[red]r[/]"))
+
+
+def test_answers_never_replace_the_questions_or_a_device(bique: Bique, run: Path, tmp_path: Path) -> None:
+    questions = tmp_path / "q.tsv"
+    questions.write_text("entity 04\tc parent\t?\n")
+    refused(bique("predict", run, "--queries", questions, "--out", questions), "replace the questions")
+    (tmp_path / "pipe.tsv").mkdir()
+    refused(bique("predict", run, "--queries", questions, "--out", tmp_path / "pipe.tsv"), "not an ordinary file")
+    refused(bique("predict", run, "--queries", questions, "--out", tmp_path / "no" / "a.tsv"), "make it first")
+    questions.write_text("entity 04\tc parent\t?\nentity 99\tc parent\t?\n")
+    refused(bique("predict", run, "--queries", questions, "--out", tmp_path / "a.tsv"), "q.tsv:2: no entity")
+
+
+@pytest.mark.parametrize(
+    ("setting", "word"),
+    [
+        ("optimizer.learning_rate=1e300", "learning_rate"),
+        ("model.units=99999999999999999999", "units"),
+        ("training.seed=1\nx=2", "seed"),
+    ],
+)
+def test_settings_beyond_all_use_are_refused_and_leave_nothing(
+    setting: str, word: str, bique: Bique, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    refused(bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", "--set", setting), word)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_diverging_run_keeps_its_last_good_checkpoint(
+    bique: Bique, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    wild = ["--set", "optimizer.learning_rate=1e30"]
+    refused(
+        bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK, *wild), "checkpoint is kept"
+    )
+    assert (tmp_path / "run" / "checkpoints" / "last.safetensors").exists()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_knows_few_characters_gets_escapes(encoding: str, run: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    for words in (("predict", run, *ASK), ("predict", run, *ASK, "--json"), ("evaluate", run)):
+        command = [sys.executable, "-m", "bique", *map(str, words)]
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_full_standard_output_is_one_sentence(run: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "bique", "datasets", "--json"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "error: " in done.stderr
+
+
+def test_the_version_is_told(bique: Bique) -> None:
+    from bique import __version__
+
+    assert bique("--version").out.strip() == __version__
