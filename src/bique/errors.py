@@ -11,17 +11,17 @@ class UserError(Exception):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` when something known is near, else only the semicolon."""
+    """`; did you mean 'x'?` when something known is near, else nothing."""
     known = list(known)
     lowered = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.5)
-    return f"; did you mean {lowered[near[0]]!r}?" if near else ";"
+    return f"; did you mean {lowered[near[0]]!r}?" if near else ""
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> UserError:
     """`unknown model 'Bique'; did you mean 'bique'? choose one of: …`."""
     known = list(known)
-    return UserError(f"unknown {kind} {word!r}{did_you_mean(word, known)} choose one of: {', '.join(known)}")
+    return UserError(f"unknown {kind} {word!r}{did_you_mean(word, known) or ';'} choose one of: {', '.join(known)}")
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> UserError:

@@ -5,6 +5,7 @@ A block after `<!-- not run: reason -->` is left out; the reason says why it can
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -83,3 +84,12 @@ def test_the_table_of_settings_is_the_schemas() -> None:
 def settings_row(setting: Setting) -> str:
     default = "–" if setting.default is None else f"`{setting.default}`"
     return f"| `{setting.key}` | {default} | {setting.meaning.replace('|', chr(92) + '|')} |"
+
+
+@pytest.mark.slow
+def test_the_documentation_builds_without_a_warning(tmp_path: Path) -> None:
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "paper" / "index.html").exists()

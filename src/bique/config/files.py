@@ -82,9 +82,8 @@ def _explain(error: ErrorDetails, place: str) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         known = _keys_beside(error["loc"])
-        return (
-            f"{place}: unknown key {key!r}{did_you_mean(str(error['loc'][-1]), known)} known here: {', '.join(known)}"
-        )
+        hint = did_you_mean(str(error["loc"][-1]), known) or ";"
+        return f"{place}: unknown key {key!r}{hint} known here: {', '.join(known)}"
     message = error["msg"].removeprefix("Value error, ")
     if not key:
         return f"{place}: {message}"

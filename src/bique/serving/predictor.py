@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
 import torch
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions
 from rich.table import Table
 from rich.text import Text
 from torch import Tensor
@@ -56,7 +56,7 @@ class AnswerTable(Sequence[Prediction]):
     def as_dict(self) -> dict[str, Any]:
         return {"question": self.question, "answers": [asdict(prediction) for prediction in self.predictions]}
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
         table = Table(title=Text(shown(self.question)), title_justify="left", title_style="bold")
         for heading, justify in (("", "right"), ("answer", "left"), ("score", "right"), ("probability", "right")):
             table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]

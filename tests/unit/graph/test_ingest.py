@@ -251,3 +251,15 @@ def test_opening_a_graph_does_not_import_polars(small_graph_directory):
         "assert 'polars' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_split_that_is_a_broken_link_is_an_error_not_an_empty_split(tmp_path: Path) -> None:
+    folder = tmp_path / "facts"
+    folder.mkdir()
+    (folder / "train.tsv").write_text("a\tr\tb\n")
+    (folder / "valid.tsv").symlink_to(tmp_path / "gone.tsv")
+    with pytest.raises(UserError, match=r"valid\.tsv: looks like the valid split, but is not a file"):
+        import_graph(folder, tmp_path / "graph")
+    with pytest.raises(UserError, match="broken link or a pipe"):
+        import_graph(folder / "valid.tsv", tmp_path / "graph", split=(1.0, 0.0, 0.0))
+    assert not (tmp_path / "graph").exists()

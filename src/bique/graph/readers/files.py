@@ -53,6 +53,8 @@ class FactFile:
 
 def fact_file(path: Path) -> FactFile:
     """The file at `path`, which has to exist and to have a name that can be read."""
+    if (path.exists() or path.is_symlink()) and not path.is_file():
+        raise UserError(f"{path}: is not a file that can be read (a broken link or a pipe?); give an ordinary file")
     if not path.is_file():
         nearby = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         raise UserError(f"{path}: there is no such file{did_you_mean(path.name, nearby)}")
@@ -71,11 +73,15 @@ def find_splits(folder: Path) -> tuple[dict[Split, FactFile], list[str]]:
     found: dict[Split, FactFile] = {}
     ignored: list[str] = []
     for path in sorted(folder.iterdir()):
-        file = FactFile.of(path) if path.is_file() else None
+        file = FactFile.of(path)
         split = SPLIT_STEMS.get(file.stem.lower()) if file else None
         if file is None or split is None:
             ignored.append(path.name)
             continue
+        if not path.is_file():
+            raise UserError(
+                f"{path}: looks like the {split} split, but is not a file (a broken link?); mend or remove it"
+            )
         if split in found:
             both = f"{found[split].path.name} and {path.name}"
             raise UserError(f"{folder}: {both} both look like the {split} split; keep one of them")
