@@ -52,8 +52,12 @@ def import_graph(
 
     `progress(file, done, total)` is called now and then, in bytes of the file being read (rows for Parquet).
     """
-    from bique.graph.readers.reading import read_files
-
+    try:
+        from bique.graph.readers.reading import read_files
+    except ModuleNotFoundError as error:  # a prepared graph needs none of it
+        raise UserError(
+            f"reading files of facts needs {error.name}; install it with: pip install {error.name}"
+        ) from error
     started = time.perf_counter()
     files, notes = _files(source, split)
     with atomic_directory(dest) as directory:
