@@ -37,7 +37,7 @@ format: $(READY)  ## let ruff rewrite the source
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 docs: $(READY)  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "open site/index.html"
 
 bench: $(READY)  ## measure: one file per question in benchmarks/
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

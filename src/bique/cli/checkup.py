@@ -59,11 +59,15 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def _splits(found: Checkup) -> Table:
-    sound = {True: "its hash is right", False: "ITS HASH IS WRONG: the files have changed; import again", None: ""}
+    sound = {
+        True: "its files are as imported",
+        False: "ITS HASH IS WRONG: the files have changed; import again",
+        None: "",
+    }
     counts = f"{found.counts['entities']:,} entities, {found.counts['relations']:,} relations"
     table = _table(f"{found.name}: {counts}; {sound[found.hash_matches]}", "", "train", "valid", "test")
     table.add_row("facts", *(f"{found.counts[split]:,}" for split in ("train", "valid", "test")))
-    table.add_row("there twice", *(f"{count:,}" for count in found.duplicates.values()))
+    table.add_row("duplicates", *(f"{count:,}" for count in found.duplicates.values()))
     table.add_row("self-loops", *(f"{count:,}" for count in found.self_loops.values()))
     unseen = [found.unseen["valid"], found.unseen["test"]]
     table.add_row("entities unseen in train", "", *(f"{one.entities:,}" for one in unseen))

@@ -48,9 +48,18 @@ def datasets(
         return
     if name:
         for key, value in _facts(chosen[0]).items():
-            screen.print(Text.assemble((f"{key}: ", "dim"), str(value)), soft_wrap=True)
+            if value:
+                screen.print(Text.assemble((f"{key}: ", "dim"), _in_words(value)), soft_wrap=True)
         return
     screen.print(_overview(chosen))
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{key} {count:,}" if isinstance(count, int) else f"{key} ({count})" for key, count in value.items()
+        )
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _overview(chosen: list[Dataset]) -> Table:

@@ -25,6 +25,8 @@ QUESTIONS = (
     ("walk.v.01", "_derivationally_related_form", "is derived from, or gives"),
     ("happy.a.01", "_also_see", "makes one think also of"),
 )
+LEAST = 0.02
+"""An answer that the model itself finds less likely is not worth a line."""
 # fewer than by default: enough here, and done in about a minute on two cores
 EPOCHS = "training.epochs=20"
 
@@ -82,6 +84,7 @@ def _show_results(graph: Graph, model: Evaluation, baseline: Evaluation, resampl
 
     screen.print()
     screen.print(results_table({"BiQUE": model, "baseline": baseline}, resamples))
+    screen.print("MRR: 1 means that the right answer is always first. Hits@10: how often it is among the first ten.")
     screen.print("The baseline learns nothing: for each relation it names the most frequent tails.")
     mirrored = graph.mirrored("test")
     mrr = [evaluation.where(np.tile(~mirrored, 2)).mrr for evaluation in (model, baseline)]
@@ -103,6 +106,7 @@ def _show_answers(answers: list[AnswerTable]) -> None:
                 style="green" if one.known else "yellow",
             )
             for one in table
+            if one.probability >= LEAST
         ]
         screen.print(Text.assemble("  ", (head, "bold"), f" {words}"))
         screen.print(Text("    ").append_text(Text("  ").join(parts)))

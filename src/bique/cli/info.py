@@ -37,10 +37,16 @@ def info(
         print_json(facts)
         return
     table = Table(show_header=False, box=None, pad_edge=False)
-    facts.pop("evaluations", None)  # long: `bique evaluate` shows them, --json has them
+    for split, found in facts.pop("evaluations", {}).items():  # in short; --json has them whole
+        facts = {split: _figures(found["metrics"]), **facts}
     for name, value in _flat(facts):
         table.add_row(Text(name, style="dim"), Text(str(value)))
     screen.print(table)
+
+
+def _figures(metrics: dict[str, float]) -> str:
+    names = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+    return ", ".join(f"{label} {metrics[name]:.3f}" for name, label in names.items())
 
 
 def _settings_table(rows: list[dict[str, Any]]) -> Table:

@@ -24,12 +24,12 @@ class TimeLeft(ProgressColumn):
 
 
 def time_left(elapsed: float, done: float, to_do: float) -> str:
-    if elapsed < 2 or done <= 0:
-        return "time left: …"
+    if elapsed < 2 or done <= 0 or to_do <= 0:
+        return ""  # it would be a guess, or it is over
     seconds = round(elapsed / done * to_do)
     hours, rest = divmod(seconds, 3600)
     clock = f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
-    return f"time left: {clock}"
+    return f"{clock} left"
 
 
 class Live:

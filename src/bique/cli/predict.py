@@ -64,9 +64,12 @@ def predict(
 def load_predictor(run: Path, graph: Path | None) -> Predictor:
     """With a note when known facts cannot be told from new ones."""
     from bique.cli.screen import note
+    from bique.runs import Run
     from bique.serving import load
 
     predictor = load(run, graph)
+    if sentence := Run.open(run).unfinished():
+        note(sentence)
     if predictor.facts is None:
         note("the graph of this run is not at its place, so known facts cannot be marked; give it with --graph")
     return predictor

@@ -31,15 +31,17 @@ def results_table(evaluations: Mapping[str, Evaluation], resamples: int) -> Tabl
     """One row per scorer with 95 % intervals, the protocol underneath."""
     protocol = next(iter(evaluations.values())).protocol
     table = plain_table("Results")
+    table.padding = (0, 1, 0, 0)  # to fit into 80 columns
     table.add_column("", overflow="fold")
     for heading in COLUMNS.values():
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("MR\nadj. MRR", justify="right")
+    table.add_column("MR", justify="right")
+    table.add_column("adj.", justify="right")
     for name, evaluation in evaluations.items():
         metrics, intervals = evaluation.metrics, evaluation.intervals(resamples)
         cells = [_cell(getattr(metrics, key), intervals[key]) for key in COLUMNS]
-        table.add_row(Text(shown(name)), *cells, f"{metrics.mr:,.0f}\n{metrics.adjusted_mrr_index:.3f}")
-    table.caption = Text(f"[95 % interval] · {protocol.line()}", justify="left")
+        table.add_row(Text(shown(name)), *cells, f"{metrics.mr:,.0f}", f"{metrics.adjusted_mrr_index:.3f}")
+    table.caption = Text(f"[95 % interval]; adj.: MRR adjusted for chance · {protocol.line()}", justify="left")
     return table
 
 

@@ -40,7 +40,7 @@ class Protocol:
         """In words, what makes two protocols unlike."""
         names = [field.name for field in fields(self) if field.name not in _OF_THE_RUN]
         pairs = [(name, getattr(self, name), getattr(other, name)) for name in names]
-        return [f"{name}: {mine} / {theirs}" for name, mine, theirs in pairs if mine != theirs]
+        return [f"{name}: {_short(mine)} / {_short(theirs)}" for name, mine, theirs in pairs if mine != theirs]
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -56,3 +56,8 @@ class Protocol:
             return cls(**values)
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"the protocol saved with these ranks cannot be read ({error}); evaluate again") from error
+
+
+def _short(value: object) -> str:
+    """A hash by its first twelve digits."""
+    return str(value)[:12] if len(str(value)) == 64 else str(value)

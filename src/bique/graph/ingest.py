@@ -68,6 +68,8 @@ def import_graph(
         recorded = {**_origin(files, options, split, seed, found.bad), **(origin or {})}
         graph = Graph(found.entities, found.relations, **splits, origin=recorded)
         graph.write(directory)
+    empty = [name for name in SPLITS if split is not None and not len(graph.split(name))]
+    notes += [f"too few facts for a share of their own: the {name} split is empty" for name in empty]
     notes += [*found.notes, *_unseen_note(graph)]
     quarantine = dest / QUARANTINE if found.bad else None
     report = ImportReport(graph.counts(), found.bad, quarantine, notes, time.perf_counter() - started)

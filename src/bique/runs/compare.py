@@ -37,7 +37,7 @@ def compare(runs: list[Run], split: str = "test", resamples: int = 10_000) -> Co
     for run, evaluation in zip(runs[1:], evaluations[1:], strict=True):
         unlike = first.protocol.differences(evaluation.protocol)
         if unlike:
-            raise UserError(f"{runs[0].path} and {run.path} were not measured alike ({'; '.join(unlike)}); refusing")
+            raise UserError(f"{runs[0].path} and {run.path} were not measured alike ({'; '.join(unlike)})")
     differences = [
         {name: paired_bootstrap(first.per_triple(name), other.per_triple(name), resamples) for name in MEANS}
         for other in evaluations[1:]

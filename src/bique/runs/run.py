@@ -85,6 +85,8 @@ class Run:
 
     def graph(self, path: Path | None = None) -> Graph:
         """The graph of the run (or the one at `path`), refused if it is not the one the run was trained on."""
+        if path is None and self.config.graph is not None and not self.config.graph.exists():
+            raise UserError(f"the graph of {self.path} is no longer at {self.config.graph}; say where with --graph")
         graph = open_graph(self.config) if path is None else Graph.open(path)
         graph.verify()
         if graph.hash != self.graph_record["hash"]:
@@ -182,6 +184,14 @@ class Run:
             )
         ranking = Ranking(**{name: tensor.numpy() for name, tensor in saved.tensors.items()})
         return Evaluation(Protocol.from_json(saved.record["protocol"]), ranking)
+
+    def unfinished(self) -> str | None:
+        """A sentence for a run that was stopped before its end; None for one that reached it."""
+        done = self.metrics()
+        epoch, wanted = done[-1]["epoch"] if done else 0, self.config.training.epochs
+        if epoch >= wanted or self.config.training.patience is not None:
+            return None
+        return f"this run was stopped after epoch {epoch} of {wanted}; go on with: bique resume {quote(str(self.path))}"
 
     def summary(self) -> dict[str, Any]:
         """Settings, progress, hardware and figures of the run: what a file of results holds."""

@@ -60,10 +60,18 @@ class AnswerTable(Sequence[Prediction]):
         table = Table(title=Text(shown(self.question)), title_justify="left", title_style="bold")
         for heading, justify in (("", "right"), ("answer", "left"), ("score", "right"), ("probability", "right")):
             table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
-        table.add_column("")
+        marked = any(one.known is not None for one in self.predictions)
+        if marked:
+            table.add_column("in the graph?")
         for one in self.predictions:
             mark = Text({True: "known fact", False: "new", None: ""}[one.known], style="dim" if one.known else "green")
-            table.add_row(str(one.rank), Text(shown(one.name)), f"{one.score:.3f}", f"{one.probability:.1%}", mark)
+            table.add_row(
+                str(one.rank),
+                Text(shown(one.name)),
+                f"{one.score:.3f}",
+                f"{one.probability:.1%}",
+                *([mark] if marked else []),
+            )
         yield table
 
     def __str__(self) -> str:
@@ -97,6 +105,10 @@ class Predictor:
     def __init__(self, model: Model, names: Graph, facts: Graph | None = None) -> None:
         """`names` gives the vocabulary; `facts`, if at hand, tells which answers are known already."""
         self.model, self.names, self.facts = model, names, facts
+
+    def __repr__(self) -> str:
+        counts = f"{self.names.num_entities:,} entities, {self.names.num_relations:,} relations"
+        return f"<Predictor of {self.names.name}: {counts}>"
 
     def tails(self, head: str, relation: str, top: int = 10, *, only_new: bool = False) -> AnswerTable:
         """What stands at ? in (head, relation, ?)."""

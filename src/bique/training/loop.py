@@ -153,4 +153,5 @@ class _Loop:
     def _device(self) -> str:
         if self.session.device.type == "cuda":
             return torch.cuda.get_device_name(self.session.device)
-        return f"CPU, {torch.get_num_threads()} threads"
+        threads = torch.get_num_threads()
+        return f"CPU, {threads} thread{'s' if threads > 1 else ''}"
