@@ -94,6 +94,31 @@ def _state(run: Path) -> float:
     return last.stat().st_mtime if last.exists() else 0.0
 
 
+@pytest.mark.slow
+def test_the_bundled_graph_and_a_seed_give_the_same_digits_twice_on_two_threads(tmp_path: Path) -> None:
+    runs = [tmp_path / "one", tmp_path / "two"]
+    for run in runs:
+        words = [
+            "train",
+            "--dataset",
+            "wordnet",
+            "--run",
+            str(run),
+            "--set",
+            "training.epochs=1",
+            "--set",
+            "model.units=8",
+        ]
+        command = [sys.executable, "-m", "bique", *words, "--set", "training.device=cpu"]
+        done = subprocess.run(
+            command, env={**os.environ, "OMP_NUM_THREADS": "2"}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert_same_weights(*runs)
+    one, two = ((run / "evaluations" / "test.json").read_text() for run in runs)
+    assert one == two
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_says_how_to_go_on_and_loses_nothing(
     number: signal.Signals, whole: Path, small_graph_directory: Path, tmp_path: Path
