@@ -216,3 +216,11 @@ def test_the_demo_shows_results_answers_and_what_to_type_next(bique: Bique, tmp_
     told = json.loads(bique("demo", "--run", tmp_path / "run2", *quick, "--set", "dataset=wn18rr", "--json").out)
     assert told["answers"][0]["answers"][0]["known"] is not None
     assert 'dataset = "wordnet"' in (tmp_path / "run2" / "config.toml").read_text()
+
+
+def test_the_shell_completes_verbs_and_datasets(monkeypatch: pytest.MonkeyPatch, bique: Bique) -> None:
+    for words, place, expected in (("bique ch", 1, "checkup"), ("bique train --dataset wn18", 3, "wn18rr")):
+        monkeypatch.setenv("_BIQUE_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(place))
+        assert expected in bique().out.split()

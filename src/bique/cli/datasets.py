@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 COUNTS = ("entities", "relations", "train", "valid", "test")
 
 
+def complete_dataset(incomplete: str) -> list[str]:
+    """For the shell's Tab."""
+    from bique.graph.catalog import known
+
+    return [dataset.name for dataset in known() if dataset.name.startswith(incomplete)]
+
+
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="One dataset, with all that is known of it.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One dataset, with all that is known of it.", autocompletion=complete_dataset)
+    ] = None,
     fetch: Annotated[bool, typer.Option("--fetch", help="Prepare it now, downloading if need be.")] = False,
     as_json: AsJson = False,
 ) -> None:

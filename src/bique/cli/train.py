@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bique.cli.datasets import complete_dataset
 from bique.cli.screen import AsJson
 
 Setting = Annotated[
@@ -19,7 +20,9 @@ def train(
     recipe: Annotated[
         Path | None, typer.Argument(help="A recipe: a TOML file with settings.", show_default=False)
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="A dataset by name; 'bique datasets' lists them.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="A dataset; 'bique datasets' lists them.", autocompletion=complete_dataset)
+    ] = None,
     graph: Annotated[Path | None, typer.Option(help="A graph directory made by 'bique import'.")] = None,
     run: Annotated[Path | None, typer.Option(help="Where the run goes; runs/NAME-N if not given.")] = None,
     settings: Setting = [],  # noqa: B006  (typer copies it)

@@ -177,11 +177,12 @@ class Run:
         if not file.exists():
             raise UserError(f"{self.path}: not ranked on {split} yet; do it with: {again}")
         saved = read_checkpoint(file)
-        best = read_record(self.best)["epoch"] if self.best.exists() else saved.record["epoch"]
-        if best != saved.record["epoch"]:
-            raise UserError(
-                f"{self.path}: the ranks are of epoch {saved.record['epoch']}, the best is now {best}; {again}"
-            )
+        if saved.tensors.keys() != {"better", "equal", "candidates"} or "protocol" not in saved.record:
+            raise UserError(f"{file}: does not hold ranks; rank again with: {again}")
+        ranked = saved.record.get("epoch")
+        best = read_record(self.best).get("epoch") if self.best.exists() else ranked
+        if best != ranked:
+            raise UserError(f"{self.path}: the ranks are of epoch {ranked}, the best is now {best}; {again}")
         ranking = Ranking(**{name: tensor.numpy() for name, tensor in saved.tensors.items()})
         return Evaluation(Protocol.from_json(saved.record["protocol"]), ranking)
 

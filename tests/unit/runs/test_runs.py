@@ -102,6 +102,9 @@ def test_ranks_of_a_model_that_is_no_longer_the_best_are_refused(small_graph_dir
     write_checkpoint(run.best, Checkpoint(tensors, {"epoch": 10}))
     with pytest.raises(UserError, match="the ranks are of epoch 5, the best is now 10; bique evaluate"):
         run.evaluation("test")
+    write_checkpoint(run.path / "evaluations" / "test.safetensors", Checkpoint(tensors, {}))
+    with pytest.raises(UserError, match="does not hold ranks"):
+        run.evaluation("test")
 
 
 def test_a_comparison_is_of_the_split_and_resamples_asked_for(small_graph_directory: Path, tmp_path: Path) -> None:
