@@ -22,7 +22,7 @@ test: $(READY)  ## lint, format check, types, import layers and the whole test s
 
 setup: $(READY)  ## make .venv and install the package with the versions of constraints.txt
 
-# pip, not another installer, and constraints for everything: torch without its pin would pull gigabytes of CUDA.
+# torch first and by its pin, so that no other package chooses its version or build.
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (once; about a minute)"
