@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -35,3 +36,12 @@ def bique(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
         return Result(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def run(bique: Command, small_graph_directory: Path, tmp_path: Path) -> Path:
+    """A tiny trained run."""
+    quick = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
+    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *quick)
+    assert done.code == 0, done.err
+    return tmp_path / "run"

@@ -21,24 +21,8 @@ VERBS = [
     "resume",
     "train",
 ]
-QUICK = [
-    "--set",
-    "training.epochs=4",
-    "--set",
-    "model.units=4",
-    "--set",
-    "training.batch_size=32",
-    "--set",
-    "training.device=cpu",
-]
+QUICK = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
 Bique = Callable[..., Any]
-
-
-@pytest.fixture
-def run(bique: Bique, small_graph_directory: Path, tmp_path: Path) -> Path:
-    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK)
-    assert done.code == 0, done.err
-    return tmp_path / "run"
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -186,8 +170,7 @@ def test_a_recipe_file_is_the_same_as_its_settings(
 ) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
-        f'graph = "{small_graph_directory}"\n[model]\nunits = 4\n'
-        '[training]\nepochs = 4\nbatch_size = 32\ndevice = "cpu"\n'
+        f'graph = "{small_graph_directory}"\n[model]\nunits = 2\n[training]\nepochs = 2\ndevice = "cpu"\n'
     )
     assert bique("train", recipe, "--run", tmp_path / "by-recipe").code == 0
     one, two = (json.loads((path / "evaluations" / "test.json").read_text()) for path in (run, tmp_path / "by-recipe"))
@@ -224,3 +207,19 @@ def test_the_shell_completes_verbs_and_datasets(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(place))
         assert expected in bique().out.split()
+
+
+def test_compare_uses_the_split_and_the_resamples_it_is_given(
+    bique: Bique, run: Path, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    bique("train", "--graph", small_graph_directory, "--run", other, *QUICK, "--set", "training.seed=1")
+
+    def compared(*words: object) -> Any:
+        return json.loads(bique("compare", run, other, "--json", *words).out)
+
+    few, many = (compared("--split", "valid", "--resamples", count) for count in (100, 400))
+    assert few["protocol"]["split"] == "valid"
+    assert few["runs"][1]["metrics"] != compared("--resamples", 100)["runs"][1]["metrics"]
+    intervals = [found["runs"][1]["difference"]["mrr"]["interval"] for found in (few, many)]
+    assert intervals[0] != intervals[1]

@@ -18,13 +18,6 @@ ASK = ("--head", "entity 04", "--relation", "c parent")
 Bique = Callable[..., Any]
 
 
-@pytest.fixture
-def run(bique: Bique, small_graph_directory: Path, tmp_path: Path) -> Path:
-    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK)
-    assert done.code == 0, done.err
-    return tmp_path / "run"
-
-
 def refused(result: Any, *words: str) -> None:
     assert result.code == 1, (result.out, result.err)
     assert any(line.startswith("error: ") for line in result.err.splitlines()), result.err

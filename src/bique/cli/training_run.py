@@ -10,14 +10,10 @@ from rich.text import Text
 from bique.cli.live import Live
 from bique.cli.screen import aside, note, print_json, screen
 from bique.cli.tables import results_table
-from bique.config import EvaluationConfig
-from bique.evaluation import Evaluation, FrequencyBaseline, evaluate
+from bique.evaluation import FrequencyBaseline, evaluate
 from bique.graph import Graph
 from bique.runs import Run, read_record
 from bique.training import Outcome, StopRequest, choose_device, train
-
-# entities × relations; 200 MB of counts
-LARGEST_BASELINE = 50_000_000
 
 
 def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
@@ -32,7 +28,9 @@ def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
         print_json({"run": str(run.path), **run.summary()})
         return
     if "test" in ranked:
-        rows = {"BiQUE": ranked["test"], **baseline_row(graph, run.config.evaluation)}
+        rows = {"BiQUE": ranked["test"]}
+        if FrequencyBaseline.fits(graph):
+            rows["baseline"] = evaluate(FrequencyBaseline(graph), graph, "test", run.config.evaluation)
         screen.print(results_table(rows, run.config.evaluation.resamples))
     else:
         note("the test split is empty, so nothing was ranked on it")
@@ -40,13 +38,6 @@ def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
         Text.assemble("run: ", (str(run.path), "bold"), f"  ({outcome.seconds:.0f} s of training)"), soft_wrap=True
     )
     screen.print(f"ask it:  bique predict {quote(str(run.path))} --head NAME --relation NAME", soft_wrap=True)
-
-
-def baseline_row(graph: Graph, config: EvaluationConfig) -> dict[str, Evaluation]:
-    """The no-learning baseline on the test split, unless its table of counts would be unreasonably large."""
-    if graph.num_entities * graph.num_directed_relations > LARGEST_BASELINE:
-        return {}
-    return {"baseline": evaluate(FrequencyBaseline(graph), graph, "test", config)}
 
 
 def train_to_end(run: Run, graph: Graph) -> Outcome:

@@ -120,6 +120,14 @@ def test_the_baseline_orders_tails_by_how_often_the_relation_has_them(small_grap
     np.testing.assert_array_equal(scores.numpy(), expected)
 
 
+def test_a_baseline_too_large_to_count_is_refused(small_graph, monkeypatch) -> None:
+    assert FrequencyBaseline.fits(small_graph)
+    monkeypatch.setattr("bique.evaluation.baseline.LARGEST", 40 * 6 - 1)
+    assert not FrequencyBaseline.fits(small_graph)
+    with pytest.raises(UserError, match="leave the baseline out"):
+        FrequencyBaseline(small_graph)
+
+
 def test_the_breakdowns_add_up_to_the_whole(small_graph) -> None:
     model = build_model(ModelConfig(units=2), small_graph, 0)
     evaluation = evaluate(model, small_graph, "test", EvaluationConfig(ties="mean"))
