@@ -10,9 +10,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+if not torch.cuda.is_available():
+    # the same kernels, run by Triton's interpreter on the CPU (read when Triton is imported)
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
+# kernels is not among them: its jitted functions must reach Triton as they are written
 ROOMS = ("algebra", "graph", "objectives", "models", "evaluation", "training", "runs", "serving")
 install_import_hook([f"bique.{room}" for room in ROOMS], "beartype.beartype")
 
@@ -27,6 +33,22 @@ def no_real_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
         os.environ["BIQUE_TEST_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     monkeypatch.setenv("BIQUE_CACHE", os.environ["BIQUE_TEST_CACHE"])
     monkeypatch.delenv("BIQUE_DATASETS", raising=False)
+
+
+DEVICES = [pytest.param("cpu", id="interpreted"), pytest.param("cuda", marks=pytest.mark.cuda)]
+
+
+@pytest.fixture(params=DEVICES)
+def kernel_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> torch.device:
+    """Where the Triton kernels run: compiled on a CUDA device, else interpreted on the CPU."""
+    from bique.kernels import backend
+
+    if torch.cuda.is_available() != (request.param == "cuda"):
+        pytest.skip("no CUDA device" if request.param == "cuda" else "the kernels run on the CUDA device")
+    if backend.triton is None:
+        pytest.skip("Triton is not installed")
+    monkeypatch.setattr(backend, "interpreting", request.param == "cpu")
+    return torch.device(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,7 @@ def info(
         print_json(facts)
         return
     table = Table(show_header=False, box=None, pad_edge=False)
+    facts.pop("curve", None)  # --json has it
     for split, found in facts.pop("evaluations", {}).items():  # in short; --json has them whole
         facts = {split: _figures(found["metrics"]), **facts}
     for name, value in _flat(facts):

@@ -46,12 +46,8 @@ class ObjectiveConfig(Section):
     entities of log(1 + exp(±score)), which is what the paper prints."""
     target_weight: Literal["none", "degree"] = "none"
     """degree: each triple counts 0.1 + 0.9·deg(target)/max deg. Parity: the published WN18RR figures use it."""
-
-    @model_validator(mode="after")
-    def weights_need_softmax(self) -> ObjectiveConfig:
-        if self.loss == "logistic" and self.target_weight != "none":
-            raise ValueError("target_weight = 'degree' weights the softmax loss; with loss = 'logistic' use 'none'")
-        return self
+    label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """ε: the target's label is 1 − ε, and ε is shared by all candidates."""
 
 
 class PenaltyConfig(Section):
@@ -97,6 +93,14 @@ class TrainingConfig(Section):
     """Refuse operations whose result may change between two runs (a CPU run never uses one)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto: CUDA where there is a device, else the CPU."""
+    precision: Literal["auto", "bf16", "tf32", "fp32"] = "auto"
+    """Of the products with the entity table; tables, sums and optimizer state are always float32. auto: bf16 on a CUDA
+    device that has it, fp32 elsewhere. Ranking is always fp32."""
+    engine: Literal["fast", "plain"] = "fast"
+    """fast: the engine, captured on a CUDA device. plain: autograd and torch's optimizer in fp32, the reference that
+    the engine is tested against."""
+    score_memory_mb: Positive = 4096
+    """A batch whose scores need more is worked on in blocks of queries: it changes memory and speed, no result."""
     validate_every: Positive = 5
     """Epochs between two rankings of the validation split; the best checkpoint is chosen by its MRR."""
     patience: Positive | None = None
@@ -105,6 +109,14 @@ class TrainingConfig(Section):
     """Seconds between two saves of the training state, also in mid-epoch; 0 saves after every step."""
     tensorboard: bool = False
     """Also write the curves for TensorBoard into the run (extra 'tensorboard')."""
+
+    @model_validator(mode="after")
+    def plain_is_fp32(self) -> TrainingConfig:
+        if self.engine == "plain" and self.precision not in ("auto", "fp32"):
+            raise ValueError(
+                f"engine = 'plain' multiplies in fp32; precision = {self.precision!r} needs engine = 'fast'"
+            )
+        return self
 
 
 class EvaluationConfig(Section):

@@ -4,10 +4,11 @@ from bique.evaluation.baseline import FrequencyBaseline
 from bique.evaluation.evaluate import Evaluation, evaluate
 from bique.evaluation.metrics import Metrics, summarise
 from bique.evaluation.protocol import Protocol
-from bique.evaluation.ranking import Ranking, Scorer, rank_queries, score_tiles
+from bique.evaluation.ranking import Blocks, Ranking, Scorer, rank_queries, score_tiles
 from bique.evaluation.significance import Interval, bootstrap, paired_bootstrap
 
 __all__ = [
+    "Blocks",
     "Evaluation",
     "FrequencyBaseline",
     "Interval",

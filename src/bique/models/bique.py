@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bique.algebra import as_biquaternion, as_reals, multiply, normalise_unit, normalise_vector
 from bique.config import ModelConfig
+from bique.kernels.row_product import RowProduct
 from bique.models.model import Factors, Model
 from bique.shapes import Complex, Float
 
@@ -75,6 +76,14 @@ class BiQUE(Model):
             moved = moved + translation
         return as_reals(multiply(moved, product))
 
+    @property
+    def row_product(self) -> RowProduct | None:
+        if self.relation_norm != "none":
+            return None
+        # component 2c + s of a unit is real (s = 0) or imaginary part of coefficient c
+        offsets = tuple(2 * self.units * (i // 2) + i % 2 for i in range(8))
+        return RowProduct(self.units, offsets, stride=2, translation=self.translation, multiply=_multiply_rows)
+
     def factors(
         self,
         head: Float[Tensor, "batch width"],
@@ -90,3 +99,7 @@ class BiQUE(Model):
 
     def _as_groups(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 4 units 2"]:
         return rows.view(-1, 4, self.units, 2)
+
+
+def _multiply_rows(p: Float[Tensor, "batch width"], q: Float[Tensor, "batch width"]) -> Float[Tensor, "batch width"]:
+    return as_reals(multiply(as_biquaternion(p), as_biquaternion(q)))

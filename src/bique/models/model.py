@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from bique.config import ModelConfig
 from bique.errors import UserError
+from bique.kernels.row_product import RowProduct
 from bique.shapes import Float, Int
 
 # Rows that a matrix product likes; the rows added to reach it take part in nothing.
@@ -73,6 +74,11 @@ class Model(nn.Module, ABC):
         tail: Float[Tensor, "batch width"],
     ) -> Factors:
         """The parts of a batch of triples that a penalty may weigh."""
+
+    @property
+    def row_product(self) -> RowProduct | None:
+        """The transform as a product of rows, for a model that is one: the engine has a kernel for those."""
+        return None
 
     def similarity(
         self, query: Float[Tensor, "*n batch width"], candidates: Float[Tensor, "*n candidates width"]

@@ -1,4 +1,7 @@
-"""Losses over all candidates: scores (batch, candidates) and the place of the target in each row."""
+"""Losses over all candidates: scores (batch, candidates) and the place of the target in each row; one loss per row.
+
+With y = (1 - smoothing)·[candidate = target] + smoothing/candidates, the smoothed label of each candidate:
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,26 @@ from bique.shapes import Float, Int
 
 
 def softmax_cross_entropy(
-    scores: Float[Tensor, "batch candidates"],
-    targets: Int[Tensor, "batch"],
-    weights: Float[Tensor, "candidates"] | None = None,
-) -> Float[Tensor, ""]:
-    """−Σ w(t) log softmax(scores)[t] / Σ w(t): the plain mean without weights."""
-    return functional.cross_entropy(scores, targets, weight=weights)
+    scores: Float[Tensor, "batch candidates"], targets: Int[Tensor, "batch"], smoothing: float = 0.0
+) -> Float[Tensor, "batch"]:
+    """−Σ y · log softmax(scores)."""
+    return functional.cross_entropy(scores, targets, reduction="none", label_smoothing=smoothing)
 
 
-def logistic_loss(scores: Float[Tensor, "batch candidates"], targets: Int[Tensor, "batch"]) -> Float[Tensor, ""]:
-    """Σ over candidates of log(1 + exp(y·score)), y = −1 for the target and 1 elsewhere; mean over the batch.
+def logistic_loss(
+    scores: Float[Tensor, "batch candidates"], targets: Int[Tensor, "batch"], smoothing: float = 0.0
+) -> Float[Tensor, "batch"]:
+    """Σ log(1 + exp(score)) − y·score: without smoothing the paper's Σ log(1 + exp(±score)), minus for the target.
 
-    The paper sums over the triples too; the mean keeps loss and penalty in the paper's proportion for any batch size.
+    The paper sums over the triples too; their mean keeps loss and penalty in the paper's proportion for any batch size.
     """
-    target = scores.gather(1, targets[:, None])
-    # softplus(−s) = softplus(s) − s, so only the target's column differs from the rest
-    return (functional.softplus(scores).sum(1) - target[:, 0]).mean()
+    target = scores.gather(1, targets[:, None])[:, 0]
+    return functional.softplus(scores).sum(1) - (1 - smoothing) * target - smoothing * scores.mean(1)
+
+
+def weighted_mean(losses: Float[Tensor, "batch"], weights: Float[Tensor, "batch"] | None = None) -> Float[Tensor, ""]:
+    """Σ w·loss / Σ w; the plain mean without weights."""
+    return losses.mean() if weights is None else (weights * losses).sum() / weights.sum()
 
 
 def degree_weights(degrees: Int[Tensor, "entities"]) -> Float[Tensor, "entities"]:

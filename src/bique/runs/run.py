@@ -96,6 +96,11 @@ class Run:
             )
         return graph
 
+    def remember(self, **facts: str) -> None:
+        """Add what is known only once training starts to the record of versions and hardware."""
+        file = self.path / "environment.json"
+        write_text(file, json.dumps(_read_json(file) | facts, indent=2))
+
     # checkpoints and the model -------------------------------------------------------------------------------------
 
     @property
@@ -206,6 +211,7 @@ class Run:
             "epochs": metrics[-1]["epoch"] if metrics else 0,
             "seconds": metrics[-1]["seconds"] if metrics else 0.0,
             "best_validation": best,
+            "curve": [one for one in metrics if "valid_mrr" in one],
             "environment": _read_json(self.path / "environment.json"),
             "evaluations": {file.stem: _read_json(file) for file in sorted((self.path / "evaluations").glob("*.json"))},
         }

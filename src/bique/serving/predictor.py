@@ -15,8 +15,7 @@ from rich.text import Text
 from torch import Tensor
 
 from bique.errors import UserError, shown
-from bique.evaluation import score_tiles
-from bique.evaluation.ranking import QUERIES
+from bique.evaluation import Blocks, score_tiles
 from bique.graph import Graph, Vocabulary
 from bique.models import Model
 from bique.runs import Run
@@ -133,8 +132,9 @@ class Predictor:
             if query.relation is None:
                 tables[place] = self._rank_relations(query, *ids[place], top, only_new)
         rest = [place for place in range(len(queries)) if place not in tables]
-        for start in range(0, len(rest), QUERIES):
-            block = rest[start : start + QUERIES]
+        size = Blocks.on(self.model.entity.device).queries
+        for start in range(0, len(rest), size):
+            block = rest[start : start + size]
             found = self._rank_entities([queries[i] for i in block], [ids[i] for i in block], top, only_new)
             tables |= dict(zip(block, found, strict=True))
         return [tables[place] for place in range(len(queries))]

@@ -15,14 +15,18 @@ class Batches:
     def __init__(self, graph: Graph, batch_size: int, seed: int, device: torch.device) -> None:
         facts = torch.from_numpy(graph.both_directions(graph.train).astype("int64"))
         self.facts: Int[Tensor, "facts 3"] = facts.to(device)
-        self.batch_size, self.seed = batch_size, seed
-        self.per_epoch = -(-len(facts) // batch_size)
+        self.batch_size, self.seed = min(batch_size, len(facts)), seed
+        self.per_epoch = -(-len(facts) // self.batch_size)
+        self._kept: tuple[int, Tensor] | None = None
 
     def order(self, epoch: int) -> Int[Tensor, "facts"]:
-        """The order of an epoch, made on the CPU: the same on every device."""
-        # one odd multiplier keeps the streams of neighbouring seeds and epochs apart
-        generator = torch.Generator().manual_seed((self.seed * 0x9E3779B97F4A7C15 + epoch + 1) % 2**63)
-        return torch.randperm(len(self.facts), generator=generator).to(self.facts.device)
+        """The order of an epoch, made on the CPU: the same on every device. The last one asked for is kept."""
+        if self._kept is None or self._kept[0] != epoch:
+            # one odd multiplier keeps the streams of neighbouring seeds and epochs apart
+            generator = torch.Generator().manual_seed((self.seed * 0x9E3779B97F4A7C15 + epoch + 1) % 2**63)
+            order = torch.randperm(len(self.facts), generator=generator)
+            self._kept = epoch, order.to(self.facts.device)
+        return self._kept[1]
 
     def batch(self, order: Int[Tensor, "facts"], step: int) -> Int[Tensor, "batch 3"]:
         return self.facts[order[step * self.batch_size : (step + 1) * self.batch_size]]

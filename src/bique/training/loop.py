@@ -68,14 +68,18 @@ class _Loop:
         run.forget_after(self.place.epoch)
         self.saved_at = self.sat_down_at = time.monotonic()
         self.seconds_before = self.place.seconds
+        self.new_best: Checkpoint | None = None
         self.curves = Curves(run, self.place.epoch) if self.options.tensorboard else None
 
     def run_to_end(self) -> Outcome:
-        plan = make_plan(
-            self.run.config, self.graph, self.session.model, self.session.batches.per_epoch, self._device()
-        )
+        session = self.session
+        per_epoch, precision = session.batches.per_epoch, session.stepper.precision
+        plan = make_plan(self.run.config, self.graph, session.model, per_epoch, self._device(), precision)
+        self.run.remember(precision=precision)
         self.reporter.started(plan, self.place.epoch)
         self.run.log(f"started at epoch {self.place.epoch}, step {self.place.step}: {plan.line()}")
+        if self.session.stepper.note:
+            self.reporter.note(self.session.stepper.note)
         if not len(self.graph.valid):
             self.reporter.note(
                 "the validation split is empty: the last epoch counts as the best, patience has no effect"
@@ -83,7 +87,7 @@ class _Loop:
         if not self.run.last.exists():
             self.save()  # so that there is a good checkpoint to keep, whatever happens next
         ended = self._epochs()
-        if ended != "stopped" and not self.run.best.exists():
+        if ended != "stopped" and self.new_best is None and not self.run.best.exists():
             self.reporter.note("the best checkpoint was missing: the last one takes its place")
             self._keep_as_best(self.place.best_mrr)
         self.save()
@@ -94,14 +98,14 @@ class _Loop:
         while self.place.epoch < self.options.epochs:
             if self._out_of_patience():
                 return "early"
-            order = self.session.batches.order(self.place.epoch)
             while self.place.step < self.session.batches.per_epoch:
-                self.session.step(order)
+                self.session.step()
                 self.reporter.stepped(self.place.epoch, self.place.step)
                 if self.stop.signal is not None:
                     return "stopped"
                 if time.monotonic() - self.saved_at >= self.options.checkpoint_seconds:
                     self.save()
+            self.session.look_ahead()
             self._end_epoch()
         return "finished"
 
@@ -135,7 +139,7 @@ class _Loop:
         self.session.check_finite()
         self.place.best_mrr, self.place.best_epoch = mrr, self.place.epoch
         record = {"epoch": self.place.epoch, "valid_mrr": mrr, "seed": self.options.seed}
-        write_checkpoint(self.run.best, Checkpoint(self.session.model_tensors(), record))
+        self.new_best = Checkpoint(self.session.copy_of_model(), record)
 
     def _out_of_patience(self) -> bool:
         if self.options.patience is None or self.place.best_mrr is None or self.place.step:
@@ -143,6 +147,10 @@ class _Loop:
         return self.place.epoch - self.place.best_epoch >= self.options.patience * self.options.validate_every
 
     def save(self) -> None:
+        """The best first: what `last` says of it is then true, and a process killed in between finds it again."""
+        if self.new_best is not None:
+            write_checkpoint(self.run.best, self.new_best)
+            self.new_best = None
         self.place.seconds = self._seconds()
         write_checkpoint(self.run.last, self.session.save())
         self.saved_at = time.monotonic()

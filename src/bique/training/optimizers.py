@@ -9,18 +9,29 @@ from bique.config import OptimizerConfig
 from bique.models import Model
 
 
-def make_optimizer(config: OptimizerConfig, model: Model) -> torch.optim.Optimizer:
-    """Adagrad starts its sums at 0; neither has a schedule."""
+def make_optimizer(config: OptimizerConfig, model: Model, fused: bool = False) -> torch.optim.Optimizer:
+    """Adagrad starts its sums at 0; neither has a schedule. `fused`: torch's one-pass kernels, where it has them."""
     if config.name == "adagrad":
-        return torch.optim.Adagrad(model.parameters(), lr=config.learning_rate, eps=config.eps)
+        fused = fused and model.entity.device.type == "cpu"  # torch has it for the CPU only
+        return torch.optim.Adagrad(model.parameters(), lr=config.learning_rate, eps=config.eps, fused=fused or None)
     betas = config.betas or (0.9, 0.999)
-    return torch.optim.Adam(model.parameters(), lr=config.learning_rate, betas=betas, eps=config.eps)
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=config.learning_rate, betas=betas, eps=config.eps, fused=fused or None
+    )
+    for table in model.parameters():
+        # as torch makes them at the first step; the engine has no first step of torch's
+        optimizer.state[table] = {
+            "step": torch.zeros((), device=table.device if fused else "cpu"),
+            "exp_avg": torch.zeros_like(table),
+            "exp_avg_sq": torch.zeros_like(table),
+        }
+    return optimizer
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer, model: Model) -> dict[str, Tensor]:
+def optimizer_tensors(optimizer: torch.optim.Optimizer, model: Model, steps_done: int) -> dict[str, Tensor]:
     """`table/quantity` → tensor, without padding: what a checkpoint keeps."""
     return {
-        f"{name}/{quantity}": model.without_padding(name, value) if value.ndim else value
+        f"{name}/{quantity}": model.without_padding(name, value) if value.ndim else torch.tensor(float(steps_done))
         for name, table in model.named_parameters()
         for quantity, value in optimizer.state[table].items()
     }
@@ -30,14 +41,6 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, model: Model) -> dict[st
 def load_optimizer_tensors(optimizer: torch.optim.Optimizer, model: Model, tensors: dict[str, Tensor]) -> None:
     """Padding rows never get a gradient, so their state is the one a fresh optimizer gives them: zero."""
     for name, table in model.named_parameters():
-        state = optimizer.state[table]
-        for key, saved in tensors.items():
-            owner, quantity = key.rsplit("/", 1)
-            if owner != name:
-                continue
-            if not saved.ndim:
-                state[quantity] = saved.clone()
-                continue
-            full = state.get(quantity)
-            state[quantity] = full if full is not None else torch.zeros_like(table)
-            model.without_padding(name, state[quantity]).copy_(saved)
+        for quantity, mine in optimizer.state[table].items():
+            saved = tensors[f"{name}/{quantity}"]
+            (model.without_padding(name, mine) if mine.ndim else mine).copy_(saved)

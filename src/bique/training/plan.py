@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bique.config import RunConfig
 from bique.graph import Graph
 from bique.models import Model
+from bique.training.engine import Precision
 
 _STATE_TABLES = {"adagrad": 1, "adam": 2}
 
@@ -15,7 +16,7 @@ _STATE_TABLES = {"adagrad": 1, "adam": 2}
 class Plan:
     parameters: int
     memory_bytes: int
-    """Tables, gradients and optimizer state, plus the scores of one batch."""
+    """Tables, gradient and optimizer state, plus the scores of one batch."""
     epochs: int
     steps_per_epoch: int
     device: str
@@ -26,14 +27,21 @@ class Plan:
         return f"{self.parameters:,} parameters · about {memory} of memory · {steps} · {self.device}"
 
 
-def make_plan(config: RunConfig, graph: Graph, model: Model, steps_per_epoch: int, device: str) -> Plan:
+def make_plan(
+    config: RunConfig, graph: Graph, model: Model, steps_per_epoch: int, device: str, precision: Precision
+) -> Plan:
     values = sum(table.numel() for table in model.parameters())
     real = model.without_padding("entity", model.entity).numel() + model.relation.numel()
-    tables = values * 4 * (2 + _STATE_TABLES[config.optimizer.name])
-    batch = min(config.training.batch_size, 2 * len(graph.train))
-    # the scores, their softmax and its gradient live at the same time
-    scores = 3 * batch * graph.num_entities * 4
-    return Plan(real, tables + scores, config.training.epochs, steps_per_epoch, device)
+    tables = values * 4 * (1 + _STATE_TABLES[config.optimizer.name])
+    scores = min(config.training.batch_size, 2 * len(graph.train)) * len(model.entity)
+    if config.training.engine == "plain":
+        # a gradient for each lookup and the product; the scores, their softmax and its gradient live at the same time
+        working = 4 * (3 * values + 3 * scores)
+    else:
+        bytes_each = 2 if precision == "bf16" else 4
+        shadow = 2 * values if precision == "bf16" else 0
+        working = bytes_each * values + shadow + min(bytes_each * scores, config.training.score_memory_mb << 20)
+    return Plan(real, tables + working, config.training.epochs, steps_per_epoch, f"{device}, {precision}")
 
 
 def _size(count: float) -> str:

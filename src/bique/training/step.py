@@ -1,4 +1,7 @@
-"""One training step: query → scores of all candidates → loss + penalty → optimizer."""
+"""The plain step: query → scores of all candidates → loss + penalty → autograd → optimizer.
+
+Short, and the reference that the engine is tested against; it runs with `training.engine = "plain"`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from torch import Tensor
 
 from bique.config import ObjectiveConfig, PenaltyConfig
 from bique.models import Model
-from bique.objectives import group_n3, logistic_loss, softmax_cross_entropy
+from bique.objectives import group_n3, logistic_loss, softmax_cross_entropy, weighted_mean
 from bique.shapes import Float, Int
 
 
@@ -23,23 +26,25 @@ class Objective:
         heads, relations, tails = batch.unbind(1)
         head, relation = model.entity_rows(heads), model.relation_rows(relations)
         scores = model.similarity(model.transform(head, relation), model.entities)
-        total = self._loss(scores, tails)
+        total = weighted_mean(self.losses(scores, tails), self.target_weights(tails))
         if self.penalty.weight:
-            total = total + self._penalty(model, head, relation, model.entity_rows(tails))
+            total = total + self.penalties(model, head, relation, model.entity_rows(tails)).mean()
         return total
 
-    def _loss(self, scores: Float[Tensor, "batch entities"], targets: Int[Tensor, "batch"]) -> Float[Tensor, ""]:
-        if self.loss.loss == "logistic":
-            return logistic_loss(scores, targets)
-        return softmax_cross_entropy(scores, targets, self.weights)
+    def losses(self, scores: Float[Tensor, "batch entities"], targets: Int[Tensor, "batch"]) -> Float[Tensor, "batch"]:
+        loss = logistic_loss if self.loss.loss == "logistic" else softmax_cross_entropy
+        return loss(scores, targets, self.loss.label_smoothing)
 
-    def _penalty(
+    def target_weights(self, targets: Int[Tensor, "*n"]) -> Float[Tensor, "*n"] | None:
+        return None if self.weights is None else self.weights[targets]
+
+    def penalties(
         self,
         model: Model,
         head: Float[Tensor, "batch width"],
         relation: Float[Tensor, "batch relation_width"],
         tail: Float[Tensor, "batch width"],
-    ) -> Float[Tensor, ""]:
+    ) -> Float[Tensor, "batch"]:
         factors, options = model.factors(head, relation, tail), self.penalty
         relation_parts = [factors.product]
         if options.relation_part == "both" and factors.translation is not None:

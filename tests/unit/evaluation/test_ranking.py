@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from bique.config import EvaluationConfig, ModelConfig
 from bique.errors import UserError
-from bique.evaluation import FrequencyBaseline, Ranking, evaluate, rank_queries, score_tiles
+from bique.evaluation import Blocks, FrequencyBaseline, Ranking, evaluate, rank_queries, score_tiles
 from bique.evaluation.metrics import MEANS
-from bique.evaluation.ranking import CANDIDATES, QUERIES
 from bique.graph import Answers
 from bique.models import BiQUE, build_model
+
+QUERIES, CANDIDATES = Blocks.on(torch.device("cpu"))
 
 
 class Given:

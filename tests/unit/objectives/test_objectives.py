@@ -3,8 +3,16 @@ from __future__ import annotations
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional
 
-from bique.objectives import cubed_group_norm, degree_weights, group_n3, logistic_loss, softmax_cross_entropy
+from bique.objectives import (
+    cubed_group_norm,
+    degree_weights,
+    group_n3,
+    logistic_loss,
+    softmax_cross_entropy,
+    weighted_mean,
+)
 
 seeds = st.integers(0, 2**31)
 
@@ -16,19 +24,10 @@ def scores_and_targets(seed: int, batch: int = 6, candidates: int = 9) -> tuple[
 
 
 @given(seeds)
-def test_softmax_loss_is_the_weighted_mean_of_minus_log_probability(seed: int) -> None:
+def test_softmax_loss_is_minus_log_probability(seed: int) -> None:
     scores, targets = scores_and_targets(seed)
-    weights = torch.rand(scores.shape[1], dtype=torch.float64) + 0.1
-    terms = [-row.softmax(0)[t].log() * weights[t] for row, t in zip(scores, targets, strict=True)]
-    expected = torch.stack(terms).sum() / weights[targets].sum()
-    torch.testing.assert_close(softmax_cross_entropy(scores, targets, weights), expected)
-
-
-@given(seeds)
-def test_equal_weights_change_nothing(seed: int) -> None:
-    scores, targets = scores_and_targets(seed)
-    same = torch.full((scores.shape[1],), 0.37, dtype=torch.float64)
-    torch.testing.assert_close(softmax_cross_entropy(scores, targets, same), softmax_cross_entropy(scores, targets))
+    terms = [-row.softmax(0)[t].log() for row, t in zip(scores, targets, strict=True)]
+    torch.testing.assert_close(softmax_cross_entropy(scores, targets), torch.stack(terms))
 
 
 @given(seeds)
@@ -36,13 +35,33 @@ def test_logistic_loss_is_the_papers_sum(seed: int) -> None:
     scores, targets = scores_and_targets(seed)
     signs = torch.ones_like(scores)
     signs[torch.arange(len(targets)), targets] = -1
-    expected = torch.log(1 + torch.exp(signs * scores)).sum() / len(scores)
+    expected = torch.log(1 + torch.exp(signs * scores)).sum(1)
     torch.testing.assert_close(logistic_loss(scores, targets), expected)
+
+
+@given(seeds, st.floats(0, 0.9))
+def test_smoothing_shares_a_part_of_the_label_among_all_candidates(seed: int, smoothing: float) -> None:
+    scores, targets = scores_and_targets(seed)
+    count = scores.shape[1]
+    labels = torch.full_like(scores, smoothing / count)
+    labels[torch.arange(len(targets)), targets] += 1 - smoothing
+    softmax = -(labels * scores.log_softmax(1)).sum(1)
+    torch.testing.assert_close(softmax_cross_entropy(scores, targets, smoothing), softmax)
+    binary = functional.binary_cross_entropy_with_logits(scores, labels, reduction="none").sum(1)
+    torch.testing.assert_close(logistic_loss(scores, targets, smoothing), binary)
+
+
+@given(seeds)
+def test_the_weighted_mean_divides_by_the_sum_of_weights(seed: int) -> None:
+    losses, weights = torch.rand(2, 7, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    expected = sum(w * x for w, x in zip(weights, losses, strict=True)) / sum(weights)
+    torch.testing.assert_close(weighted_mean(losses, weights), expected)
+    torch.testing.assert_close(weighted_mean(losses, torch.full_like(losses, 0.37)), weighted_mean(losses))
 
 
 def test_logistic_loss_stays_finite_for_huge_scores() -> None:
     scores = torch.tensor([[1e4, -1e4, 1e4]], requires_grad=True)
-    loss = logistic_loss(scores, torch.tensor([0]))
+    loss = logistic_loss(scores, torch.tensor([0])).sum()
     loss.backward()
     assert loss.item() == 1e4
     assert torch.isfinite(scores.grad).all()
@@ -56,15 +75,15 @@ def test_degree_weights_run_from_a_tenth_to_one() -> None:
 @given(seeds)
 def test_cubed_group_norm_sums_cubes_of_the_eight_real_lengths(seed: int) -> None:
     rows = torch.randn(3, 4, 5, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    lengths = [rows[b, :, u].reshape(8).norm() for b in range(3) for u in range(5)]
-    torch.testing.assert_close(cubed_group_norm(rows), torch.stack(lengths).pow(3).sum())
+    expected = [sum(rows[b, :, u].reshape(8).norm() ** 3 for u in range(5)) for b in range(3)]
+    torch.testing.assert_close(cubed_group_norm(rows), torch.stack(expected))
 
 
 def test_the_penalty_of_a_zero_biquaternion_has_gradient_zero_not_nan() -> None:
     rows = torch.zeros(1, 4, 2, 2, dtype=torch.float64)
     rows[0, :, 1] = 1.0
     rows.requires_grad_()
-    cubed_group_norm(rows).backward()
+    cubed_group_norm(rows).sum().backward()
     assert rows.grad[0, :, 0].abs().max() == 0
     torch.testing.assert_close(rows.grad[0, :, 1], torch.full((4, 2), 3 * 8**0.5, dtype=torch.float64))
     assert torch.autograd.gradcheck(
@@ -74,6 +93,6 @@ def test_the_penalty_of_a_zero_biquaternion_has_gradient_zero_not_nan() -> None:
 
 def test_group_n3_puts_its_weights_where_it_says() -> None:
     one = torch.zeros(2, 4, 1, 2, dtype=torch.float64)
-    one[:, 0, 0, 0] = 1.0  # each |·|³ summed over a batch of two is 2
+    one[:, 0, 0, 0] = torch.tensor([1.0, 2.0])
     penalty = group_n3(one, 2 * one, [one, one], weight=0.5, entity=3.0, relation_weight=0.25)
-    assert penalty.item() == 0.5 * (3.0 * (2 + 16) + 0.25 * (2 + 2)) / 2
+    assert penalty.tolist() == [0.5 * (3.0 * (1 + 8) + 0.25 * (1 + 1)), 0.5 * (3.0 * (8 + 64) + 0.25 * (8 + 8))]

@@ -10,14 +10,16 @@ import pytest
 import torch
 
 from bique.config import RunConfig, parse_config
-from bique.evaluation import rank_queries
-from bique.evaluation.ranking import CANDIDATES, QUERIES
+from bique.evaluation import Blocks, rank_queries
 from bique.graph import Answers, Graph
 from bique.models import BiQUE
 from bique.runs import Run, read_checkpoint
 from bique.training import train
 
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
+
+
+QUERIES, CANDIDATES = Blocks.on(torch.device("cuda"))
 
 
 def settings(directory: Path, **training: Any) -> RunConfig:
@@ -41,7 +43,7 @@ def ranked(model: BiQUE, memory: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_auto_takes_the_cuda_device_and_learns_what_the_cpu_learns(small_graph_directory: Path, tmp_path: Path) -> None:
-    here = trained(small_graph_directory, tmp_path / "cuda")
+    here = trained(small_graph_directory, tmp_path / "cuda", precision="fp32")
     there = trained(small_graph_directory, tmp_path / "cpu", device="cpu")
     assert "CPU" not in (here.path / "log.txt").read_text()
     for mine, theirs in zip(here.metrics(), there.metrics(), strict=True):

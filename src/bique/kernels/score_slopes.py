@@ -1,0 +1,140 @@
+"""Scores → loss of each query and slope of the loss in each score, in place: one visit to the score matrix.
+
+With y = (1 - smoothing)·[candidate = target] + smoothing/candidates and a weight w for every query,
+
+    softmax    loss = w·(log Σ exp(s) - Σ y·s)          slope = w·(softmax(s) - y)
+    logistic   loss = w·Σ (log(1 + exp(s)) - y·s)       slope = w·(sigmoid(s) - y)
+
+Columns from `candidates` on are padding: they take part in no sum and get slope 0.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from bique.kernels.backend import can_use_triton, jit, tl
+from bique.shapes import Float, Int
+
+Loss = Literal["softmax", "logistic"]
+
+BLOCK = 4096
+
+
+def score_slopes_(
+    scores: Float[Tensor, "queries columns"],
+    targets: Int[Tensor, "queries"],
+    weights: Float[Tensor, "queries"],
+    candidates: int,
+    loss: Loss,
+    smoothing: float,
+) -> Float[Tensor, "queries"]:
+    """The loss of each query; `scores` become slopes."""
+    if not can_use_triton(scores.device):
+        return score_slopes_plain_(scores, targets, weights, candidates, loss, smoothing)
+    losses = torch.empty(len(scores), dtype=torch.float32, device=scores.device)
+    _score_slopes[(len(scores),)](
+        scores,
+        targets,
+        weights,
+        losses,
+        scores.stride(0),
+        candidates,
+        smoothing,
+        LOGISTIC=loss == "logistic",
+        SMOOTH=smoothing > 0,
+        BLOCK=BLOCK,
+        num_warps=16,
+    )
+    return losses
+
+
+def score_slopes_plain_(
+    scores: Float[Tensor, "queries columns"],
+    targets: Int[Tensor, "queries"],
+    weights: Float[Tensor, "queries"],
+    candidates: int,
+    loss: Loss,
+    smoothing: float,
+) -> Float[Tensor, "queries"]:
+    """The same in torch alone; low-precision scores are worked on in float32."""
+    real = scores[:, :candidates]
+    exact = real if real.dtype in (torch.float32, torch.float64) else real.float()
+    wanted = exact.gather(1, targets[:, None].long())[:, 0] * (1 - smoothing)
+    if smoothing:
+        wanted = wanted + exact.mean(1) * smoothing
+    if loss == "softmax":
+        total = exact.logsumexp(1)
+        slopes = exact.sub_(total[:, None]).exp_()
+    else:
+        total = functional.softplus(exact).sum(1)
+        slopes = exact.sigmoid_()
+    if smoothing:
+        slopes.sub_(smoothing / candidates)
+    place = torch.arange(len(slopes), device=slopes.device)
+    slopes[place, targets] -= 1 - smoothing
+    slopes.mul_(weights[:, None])
+    if slopes is not real:
+        real.copy_(slopes)
+    scores[:, candidates:] = 0
+    return weights * (total - wanted)
+
+
+@jit
+def _score_slopes(
+    scores,
+    targets,
+    weights,
+    losses,
+    stride,
+    candidates,
+    smoothing,
+    LOGISTIC: tl.constexpr,
+    SMOOTH: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    query = tl.program_id(0)
+    row = scores + query.to(tl.int64) * stride
+    lanes = tl.arange(0, BLOCK)
+    target = tl.load(targets + query)
+    weight = tl.load(weights + query)
+    hit = 1.0 - smoothing
+    wanted = tl.load(row + target).to(tl.float32) * hit
+
+    # every lane keeps its own running maximum and sum; they meet once, at the end
+    highest = tl.full([BLOCK], -1e38, tl.float32)
+    sums = tl.zeros([BLOCK], tl.float32)
+    plain = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, candidates, BLOCK):
+        inside = start + lanes < candidates
+        score = tl.load(row + start + lanes, mask=inside, other=-float("inf")).to(tl.float32)
+        if LOGISTIC:
+            # log(1 + exp(s)) without overflow; 0 for a masked column
+            sums += tl.maximum(score, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(score)))
+        else:
+            higher = tl.maximum(highest, score)
+            sums = sums * tl.exp(highest - higher) + tl.exp(score - higher)
+            highest = higher
+        if SMOOTH:
+            plain += tl.where(inside, score, 0.0)
+    if LOGISTIC:
+        total = tl.sum(sums, 0)
+    else:
+        top = tl.max(highest, 0)
+        total = top + tl.log(tl.sum(sums * tl.exp(highest - top), 0))
+    if SMOOTH:
+        wanted += smoothing / candidates * tl.sum(plain, 0)
+    tl.store(losses + query, weight * (total - wanted))
+
+    for start in range(0, stride, BLOCK):
+        columns = start + lanes
+        score = tl.load(row + columns, mask=columns < candidates, other=-float("inf")).to(tl.float32)
+        slope = 1.0 / (1.0 + tl.exp(-score)) if LOGISTIC else tl.exp(score - total)
+        if SMOOTH:
+            slope -= smoothing / candidates
+        slope = weight * tl.where(columns == target, slope - hit, slope)
+        slope = tl.where(columns < candidates, slope, 0.0)
+        tl.store(row + columns, slope.to(scores.dtype.element_ty), mask=columns < stride)

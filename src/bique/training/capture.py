@@ -1,0 +1,105 @@
+"""The step as a CUDA graph: captured once, replayed from then on, fed from a plan of batches that lies on the device.
+
+Nothing waits for the host inside an epoch. A short last batch is filled up with triples of weight 0, so one graph does
+for all. The first steps of a sitting run uncaptured, as a capture needs warm kernels: they are steps like any other.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from bique.kernels.sum_rows import Lookups
+from bique.shapes import Int
+from bique.training.batches import Batches
+from bique.training.engine import Batch, Engine, Precision, make_batch
+from bique.training.step import Objective
+
+WARM_UP = 3
+# batches planned at once: a few megabytes, however long the epoch is
+PLANNED = 512
+
+
+class CapturedSteps:
+    def __init__(self, engine: Engine, batches: Batches, objective: Objective) -> None:
+        self.engine, self.batches, self.objective = engine, batches, objective
+        device = batches.facts.device
+        first, self.layout = _pack(self._plan(torch.zeros(1, dtype=torch.int64, device=device), 0, 1))
+        self.plan = torch.zeros(min(PLANNED, batches.per_epoch), first.shape[1], dtype=torch.int32, device=device)
+        self.current = torch.zeros_like(first)
+        self.cursor = torch.zeros(1, dtype=torch.int64, device=device)
+        self.batch = _unpack(self.current[0], self.layout)
+        self.loss_sum = torch.zeros(1, dtype=torch.float64, device=device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.warm = 0
+        self.planned = range(0)
+        self.order: Tensor | None = None
+        self.precision: Precision = engine.precision
+        self.note: str | None = None
+
+    def tables_changed(self, steps_done: int) -> None:
+        self.engine.tables_changed(steps_done)
+
+    def step(self, order: Int[Tensor, "facts"], step: int) -> None:
+        if order is not self.order or step not in self.planned:
+            self._make_plan(order, step)
+        if self.cursor.device.type != "cuda":  # nothing to capture: the kernels are being interpreted
+            self._one()
+            return
+        if self.warm < WARM_UP:
+            self._warm_step()
+            return
+        if self.graph is None:
+            self.graph = self._capture()
+        self.graph.replay()
+
+    def _make_plan(self, order: Tensor, step: int) -> None:
+        count = min(len(self.plan), self.batches.per_epoch - step)
+        self.plan[:count] = _pack(self._plan(order, step, count))[0]
+        self.cursor.zero_()
+        self.order, self.planned = order, range(step, step + count)
+
+    def _plan(self, order: Tensor, first: int, count: int) -> Batch:
+        size, facts = self.batches.batch_size, self.batches.facts
+        chosen = order[first * size : (first + count) * size]
+        short = count * size - len(chosen)
+        padded = torch.nn.functional.pad(chosen, (0, short))
+        valid = (torch.arange(count * size, device=facts.device) < len(chosen)).float()
+        return make_batch(facts[padded].view(count, size, 3), valid.view(count, size), self.objective)
+
+    def _one(self) -> None:
+        torch.index_select(self.plan, 0, self.cursor, out=self.current)
+        self.cursor += 1
+        self.engine.step(self.batch, self.loss_sum)
+
+    def _warm_step(self) -> None:
+        self.warm += 1
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self._one()
+        torch.cuda.current_stream().wait_stream(stream)
+
+    def _capture(self) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._one()
+        return graph
+
+
+Layout = list[tuple[torch.dtype, int]]
+
+
+def _pack(batch: Batch) -> tuple[Int[Tensor, "n numbers"], Layout]:
+    """Every tensor of the batches side by side as 32-bit numbers: one copy fetches a batch."""
+    tensors = [*batch[:6], *batch.entities, *batch.relation_lookups]
+    small = [one if one.is_floating_point() else one.int() for one in tensors]
+    layout = [(one.dtype, one.shape[-1]) for one in small]
+    return torch.cat([one.view(torch.int32) for one in small], dim=-1), layout
+
+
+def _unpack(numbers: Int[Tensor, "numbers"], layout: Layout) -> Batch:
+    parts = numbers.split([width for _, width in layout])
+    one = iter([part.view(dtype) for part, (dtype, _) in zip(parts, layout, strict=True)])
+    triples = (next(one), next(one), next(one), next(one), next(one), next(one))
+    return Batch(*triples, Lookups(next(one), next(one), next(one)), Lookups(next(one), next(one), next(one)))

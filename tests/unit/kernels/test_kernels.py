@@ -1,0 +1,186 @@
+"""Every kernel against its plain path, and the plain paths against autograd in float64."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from bique.algebra import as_biquaternion, as_reals, multiply
+from bique.kernels.all_candidates import all_candidates
+from bique.kernels.row_product import GroupPenalty, RowProduct, RowProductKernel
+from bique.kernels.score_slopes import score_slopes_, score_slopes_plain_
+from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
+from bique.kernels.tally import tally_
+from bique.kernels.update_table import Rule, State, update_table_, update_table_plain_
+from bique.models import BiQUE
+from bique.objectives import cubed_group_norm, logistic_loss, softmax_cross_entropy
+
+LOSSES = [(loss, smoothing) for loss in ("softmax", "logistic") for smoothing in (0.0, 0.2)]
+
+
+def drawn(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * scale
+
+
+def ids(high: int, count: int, seed: int = 0) -> Tensor:
+    return torch.randint(high, (count,), generator=torch.Generator().manual_seed(seed))
+
+
+def by_autograd(
+    queries: Tensor, table: Tensor, targets: Tensor, weights: Tensor, loss: str, smoothing: float
+) -> tuple[Tensor, ...]:
+    """Loss of each query, and the gradients of their sum."""
+    queries, table = queries.clone().requires_grad_(), table.clone().requires_grad_()
+    function = softmax_cross_entropy if loss == "softmax" else logistic_loss
+    losses = weights * function(queries @ table.T, targets, smoothing)
+    return (losses.detach(), *torch.autograd.grad(losses.sum(), (queries, table)))
+
+
+@pytest.mark.parametrize(("loss", "smoothing"), LOSSES)
+@pytest.mark.parametrize("memory", [1, 3 * 128 * 8, 1 << 30], ids=["one query", "three", "all at once"])
+def test_all_candidates_has_autograds_loss_and_gradients(loss: str, smoothing: float, memory: int) -> None:
+    """100 candidates in a table of 128 rows: the padding must take part in nothing, whatever it holds."""
+    queries, table, targets = drawn(7, 16), drawn(128, 16, seed=1), ids(100, 7)
+    weights = torch.rand(7, dtype=torch.float64)
+    found = all_candidates(
+        queries, table, targets, weights, candidates=100, loss=loss, smoothing=smoothing, memory=memory
+    )
+    losses, to_queries, to_table = by_autograd(queries, table[:100], targets, weights, loss, smoothing)
+    torch.testing.assert_close(found.losses, losses)
+    torch.testing.assert_close(found.queries, to_queries)
+    torch.testing.assert_close(found.table[:100], to_table)
+    assert found.table[100:].abs().max() == 0
+
+
+@pytest.mark.parametrize(("loss", "smoothing"), LOSSES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_score_slopes_are_those_of_the_plain_path(
+    kernel_device: torch.device, loss: str, smoothing: float, dtype: torch.dtype
+) -> None:
+    """More columns than one block, an odd number of candidates, a row of weight 0, and scores that would overflow."""
+    if dtype == torch.bfloat16 and kernel_device.type == "cpu":
+        pytest.skip("the interpreter has no bfloat16")
+    scores = drawn(4, 8192 + 128, scale=5.0).to(kernel_device, dtype)
+    scores[2, :9] = 300.0
+    targets = ids(8200, 4).to(kernel_device)
+    weights = torch.tensor([0.3, 0.0, 0.7, 1.0], device=kernel_device)
+    exact = scores.double()
+    found, plain = score_slopes_, score_slopes_plain_
+    mine = found(scores, targets, weights, 8201, loss, smoothing)
+    theirs = plain(exact, targets, weights.double(), 8201, loss, smoothing)
+    torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-5)
+    tolerance = {"rtol": 1e-4, "atol": 1e-6} if dtype == torch.float32 else {"rtol": 1e-2, "atol": 1e-4}
+    torch.testing.assert_close(scores.double(), exact, **tolerance)
+    assert scores[:, 8201:].abs().max() == 0
+    assert scores[1].abs().max() == 0
+
+
+@pytest.mark.parametrize("width", [24, 600])
+def test_rows_are_summed_like_a_plain_loop_and_old_places_do_no_harm(kernel_device: torch.device, width: int) -> None:
+    place = torch.zeros(40, dtype=torch.int32, device=kernel_device)
+    for seed in range(4):  # the same `place` for several steps, as in training
+        rows = ids(12 if seed % 2 else 40, 50, seed).to(kernel_device)
+        gradients = drawn(50, width, seed=seed).float().to(kernel_device)
+        expected = torch.zeros(40, width, device=kernel_device)
+        for row, gradient in zip(rows.tolist(), gradients, strict=True):
+            expected[row] += gradient
+        for function in (sum_rows, sum_rows_plain):
+            found = function(gradients, sort_lookups(rows), place).dense()
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_lookups_of_many_batches_are_sorted_each_for_itself() -> None:
+    rows = ids(9, 60).view(3, 20)
+    many = sort_lookups(rows)
+    for number in range(3):
+        one = sort_lookups(rows[number])
+        assert all(torch.equal(mine[number], theirs) for mine, theirs in zip(many, one, strict=True))
+
+
+@pytest.mark.parametrize("name", ["adagrad", "adam"])
+@pytest.mark.parametrize("dense", [True, False])
+def test_three_updates_are_torchs_own(kernel_device: torch.device, name: str, dense: bool) -> None:
+    table = torch.nn.Parameter(drawn(130, 24).float().to(kernel_device))
+    kinds = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam}
+    reference = kinds[name]([table], lr=0.05, eps=1e-8)
+    mine, plain = table.detach().clone(), table.detach().clone()
+    rule = Rule(name, 0.05, 1e-8)
+    step = torch.zeros((), device=kernel_device)
+    states = [State(torch.zeros_like(mine), torch.zeros_like(mine), step) for _ in range(2)]
+    shadows = [torch.zeros_like(mine, dtype=torch.bfloat16) for _ in range(2)]
+    place = torch.zeros(130, dtype=torch.int32, device=kernel_device)
+    for seed in range(3):
+        rows = ids(130, 20, seed).to(kernel_device)
+        sums = sum_rows(drawn(20, 24, seed=seed).float().to(kernel_device), sort_lookups(rows), place)
+        gradient = drawn(130, 24, seed=seed + 10).float().to(kernel_device) if dense else None
+        table.grad = sums.dense() if gradient is None else sums.dense() + gradient
+        reference.step()
+        step += 1
+        update_table_(mine, states[0], rule, sums, gradient, shadows[0])
+        update_table_plain_(plain, states[1], rule, sums, gradient, shadows[1])
+    for found, shadow in ((mine, shadows[0]), (plain, shadows[1])):
+        torch.testing.assert_close(found, table.detach(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(shadow.float(), found, rtol=1e-2, atol=1e-3)
+
+
+PENALTIES = [
+    GroupPenalty(head, 1.5, 0.5, translation, translated)
+    for head, translation, translated in ((2.0, 0.0, True), (2.0, 0.3, False), (0.0, 0.3, True))
+]
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize(("units", "translation"), [(5, True), (130, True), (8, False)])
+def test_queries_and_their_gradients_are_the_models_own(
+    kernel_device: torch.device, penalty: GroupPenalty, units: int, translation: bool
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    model = BiQUE(20, 6, units=units, translation=translation, scale=1.0, generator=generator).to(kernel_device)
+    product, width = model.row_product, 8 * units
+    assert product is not None
+    heads, relations, tails = (ids(high, 7, seed).to(kernel_device) for seed, high in enumerate((20, 6, 20)))
+    slopes, weights = drawn(7, width).float().to(kernel_device), torch.rand(7, device=kernel_device)
+    kernel = RowProductKernel(product, penalty, kernel_device)
+
+    rows = model.entity.detach()[torch.cat((heads, tails))].requires_grad_()
+    relation = model.relation.detach()[relations].requires_grad_()
+    queries = model.transform(rows[:7], relation)
+    factors = model.factors(rows[:7], relation, rows[7:])
+    penalties = penalty.tail * cubed_group_norm(factors.tail) + penalty.factor * cubed_group_norm(factors.product)
+    head = factors.translated_head if penalty.translated_head else factors.head
+    penalties = penalties + penalty.head * cubed_group_norm(head)
+    if factors.translation is not None:
+        penalties = penalties + penalty.translation * cubed_group_norm(factors.translation)
+    expected = torch.autograd.grad((queries, penalties), (rows, relation), (slopes, weights))
+
+    found = kernel.queries(model.entity, model.relation, heads, relations, torch.float32)
+    torch.testing.assert_close(found, queries.detach(), rtol=1e-4, atol=1e-4)
+    entities, of_relations, weighed = kernel.gradients(
+        model.entity, model.relation, heads, relations, tails, slopes, weights
+    )
+    torch.testing.assert_close(entities, expected[0], rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(of_relations, expected[1], rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(weighed, weights * penalties.detach(), rtol=1e-4, atol=1e-3)
+
+
+def test_the_signs_of_a_product_rebuild_it() -> None:
+    def product(p: Tensor, q: Tensor) -> Tensor:
+        return as_reals(multiply(as_biquaternion(p), as_biquaternion(q)))
+
+    signs = RowProduct(1, tuple(range(8)), 1, False, product).signs
+    p, q = drawn(8).float(), drawn(8, seed=1).float()
+    rebuilt = [sum(signs[i, j] * p[i] * q[i ^ j] for i in range(8)) for j in range(8)]
+    torch.testing.assert_close(torch.stack(rebuilt), product(p[None], q[None])[0])
+
+
+def test_an_algebra_of_another_kind_is_refused() -> None:
+    with pytest.raises(AssertionError, match="not an algebra of this kind"):
+        _ = RowProduct(1, (0, 1), 1, False, lambda p, q: p + q).signs
+
+
+def test_the_tally_is_the_sum_times_the_size(kernel_device: torch.device) -> None:
+    losses, penalties = drawn(2, 1500).float().to(kernel_device)
+    total, size = torch.full((1,), 3.0, dtype=torch.float64, device=kernel_device), torch.tensor([7.0])
+    tally_(total, losses, penalties, size.to(kernel_device))
+    assert total.item() == pytest.approx(3 + 7 * (losses.double().sum() + penalties.double().sum()).item(), rel=1e-9)
