@@ -19,7 +19,7 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # kernels is not among them: its jitted functions must reach Triton as they are written
-ROOMS = ("algebra", "graph", "objectives", "models", "evaluation", "training", "runs", "serving")
+ROOMS = ("algebra", "graph", "objectives", "models", "evaluation", "training", "runs", "serving", "analysis")
 install_import_hook([f"bique.{room}" for room in ROOMS], "beartype.beartype")
 
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=50)

@@ -19,6 +19,7 @@ from bique.cli import (
     info,
     predict,
     relations,
+    reproduce,
     resume,
     train,
 )
@@ -59,6 +60,7 @@ for name, verb in {
     "relations": relations.relations,
     "export": export.export,
     "info": info.info,
+    "reproduce": reproduce.reproduce,
 }.items():
     app.command(name)(verb)
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from bique.cli.live import Live
 from bique.cli.screen import aside, note, print_json, screen
 from bique.cli.tables import results_table
-from bique.evaluation import FrequencyBaseline, evaluate
+from bique.evaluation import Evaluation, FrequencyBaseline, evaluate
 from bique.graph import Graph
 from bique.runs import Run, read_record
 from bique.training import Outcome, StopRequest, choose_device, train
@@ -21,9 +21,7 @@ def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
     if run.last.exists() and read_record(run.last)["place"]["epoch"] >= run.config.training.epochs:
         note("this run is finished already; it is ranked again")
     outcome = train_to_end(run, graph)
-    device = str(choose_device(run.config.training.device))
-    # test for the table, valid so that runs can be chosen by `compare --split valid`
-    ranked = {split: run.rank(graph, split, device=device) for split in ("valid", "test") if len(graph.split(split))}
+    ranked = rank_both(run, graph)
     if as_json:
         print_json({"run": str(run.path), **run.summary()})
         return
@@ -38,6 +36,12 @@ def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
         Text.assemble("run: ", (str(run.path), "bold"), f"  ({outcome.seconds:.0f} s of training)"), soft_wrap=True
     )
     screen.print(f"ask it:  bique predict {quote(str(run.path))} --head NAME --relation NAME", soft_wrap=True)
+
+
+def rank_both(run: Run, graph: Graph) -> dict[str, Evaluation]:
+    """test for the table, valid so that runs can be chosen by `compare --split valid`."""
+    device = str(choose_device(run.config.training.device))
+    return {split: run.rank(graph, split, device=device) for split in ("valid", "test") if len(graph.split(split))}
 
 
 def train_to_end(run: Run, graph: Graph) -> Outcome:

@@ -94,13 +94,14 @@ class TrainingConfig(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto: CUDA where there is a device, else the CPU."""
     precision: Literal["auto", "bf16", "tf32", "fp32"] = "auto"
-    """Of the products with the entity table; tables, sums and optimizer state are always float32. auto: bf16 on a CUDA
-    device that has it, fp32 elsewhere. Ranking is always fp32."""
+    """Of what is multiplied with the entity table; tables, scores and optimizer state are always float32. auto: bf16 on
+    a CUDA device that has it, fp32 elsewhere. Ranking is always fp32."""
     engine: Literal["fast", "plain"] = "fast"
     """fast: the engine, captured on a CUDA device. plain: autograd and torch's optimizer in fp32, the reference that
     the engine is tested against."""
     score_memory_mb: Positive = 4096
-    """A batch whose scores need more is worked on in blocks of queries: it changes memory and speed, no result."""
+    """Of the slopes of a batch's scores, the largest thing in a step; a batch that needs more is worked on in blocks of
+    queries. It changes memory and speed, no result."""
     validate_every: Positive = 5
     """Epochs between two rankings of the validation split; the best checkpoint is chosen by its MRR."""
     patience: Positive | None = None

@@ -1,10 +1,10 @@
 """The loss of queries against every candidate, with the gradients of both: three products and one visit to the scores.
 
-    scores = queries · tableᵀ      slopes = ∂loss/∂scores (in place)
+    scores = queries · tableᵀ      slopes = ∂loss/∂scores
     ∂loss/∂queries = slopes · table      ∂loss/∂table = slopesᵀ · queries
 
-The products run in the dtype of what is given (bf16 operands, fp32 sums inside). When the scores of all queries need
-more than the memory that is set, blocks of queries are worked on in turn: the score matrix is never stored whole.
+Operands and slopes have the dtype of what is given, scores and sums are float32. Scores exist for a few queries at a
+time; when the slopes of all queries need more than the memory that is set, they are worked on in blocks, too.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bique.kernels.score_slopes import Loss, score_slopes_
+from bique.kernels.score_slopes import Loss, score_slopes
 from bique.shapes import Float, Int
+
+# of the float32 scores that exist at one time, in bytes
+SCORES = 256 << 20
+# torch.mm can give a float32 result of bf16 operands on CUDA since 2.8
+MM_HAS_OUT_DTYPE = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)
 
 
 class AllCandidates(NamedTuple):
@@ -50,10 +55,9 @@ def all_candidates(
     block = max(1, memory // (len(table) * table.element_size()))
     if block >= len(queries):
         return _whole(queries, table, targets, weights, candidates, loss, smoothing, beside)
-    losses, to_queries = torch.empty_like(weights), torch.empty_like(queries)
-    to_table = torch.zeros_like(table, dtype=torch.promote_types(table.dtype, torch.float32))
-    for start in range(0, len(queries), block):
-        part = slice(start, start + block)
+    losses = torch.empty_like(weights)
+    to_queries, to_table = (torch.zeros_like(one, dtype=_exact(one.dtype)) for one in (queries, table))
+    for part in _parts(len(queries), block):
         one = _whole(queries[part], table, targets[part], weights[part], candidates, loss, smoothing, nullcontext)
         losses[part], to_queries[part] = one.losses, one.queries
         to_table += one.table
@@ -70,8 +74,28 @@ def _whole(
     smoothing: float,
     beside: Callable[[], AbstractContextManager[object]],
 ) -> AllCandidates:
-    slopes = queries @ table.T
-    losses = score_slopes_(slopes, targets, weights, candidates, loss, smoothing)
+    slopes = torch.empty(len(queries), len(table), dtype=table.dtype, device=table.device)
+    losses = torch.empty_like(weights)
+    for part in _parts(len(queries), max(1, SCORES // (4 * len(table)))):
+        scores = exact_product(queries[part], table.T)
+        losses[part] = score_slopes(scores, targets[part], weights[part], candidates, loss, smoothing, slopes[part])
     with beside():
         to_table = slopes.T @ queries
-    return AllCandidates(losses, slopes @ table, to_table, slopes)
+    return AllCandidates(losses, exact_product(slopes, table), to_table, slopes)
+
+
+def exact_product(a: Float[Tensor, "n k"], b: Float[Tensor, "k m"]) -> Float[Tensor, "n m"]:
+    """Operands as they are, sums and result in float32 at least: a score rounded to bf16 is off by up to 0.03."""
+    if a.dtype == _exact(a.dtype):
+        return a @ b
+    if a.device.type == "cuda" and MM_HAS_OUT_DTYPE:
+        return torch.mm(a, b, out_dtype=torch.float32)
+    return a.float() @ b.float()
+
+
+def _exact(dtype: torch.dtype) -> torch.dtype:
+    return torch.promote_types(dtype, torch.float32)
+
+
+def _parts(count: int, size: int) -> list[slice]:
+    return [slice(start, start + size) for start in range(0, count, size)]

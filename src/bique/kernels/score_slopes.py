@@ -1,4 +1,4 @@
-"""Scores → loss of each query and slope of the loss in each score, in place: one visit to the score matrix.
+"""Scores → loss of each query and slope of the loss in each score: one visit to the score matrix.
 
 With y = (1 - smoothing)·[candidate = target] + smoothing/candidates and a weight w for every query,
 
@@ -24,24 +24,28 @@ Loss = Literal["softmax", "logistic"]
 BLOCK = 4096
 
 
-def score_slopes_(
+def score_slopes(
     scores: Float[Tensor, "queries columns"],
     targets: Int[Tensor, "queries"],
     weights: Float[Tensor, "queries"],
     candidates: int,
     loss: Loss,
     smoothing: float,
+    slopes: Float[Tensor, "queries columns"],
 ) -> Float[Tensor, "queries"]:
-    """The loss of each query; `scores` become slopes."""
+    """The loss of each query; `slopes` is written, and what `scores` then hold is nobody's business."""
     if not can_use_triton(scores.device):
-        return score_slopes_plain_(scores, targets, weights, candidates, loss, smoothing)
+        return score_slopes_plain(scores, targets, weights, candidates, loss, smoothing, slopes)
     losses = torch.empty(len(scores), dtype=torch.float32, device=scores.device)
     _score_slopes[(len(scores),)](
         scores,
         targets,
         weights,
         losses,
+        slopes,
         scores.stride(0),
+        slopes.stride(0),
+        scores.shape[1],
         candidates,
         smoothing,
         LOGISTIC=loss == "logistic",
@@ -52,34 +56,31 @@ def score_slopes_(
     return losses
 
 
-def score_slopes_plain_(
+def score_slopes_plain(
     scores: Float[Tensor, "queries columns"],
     targets: Int[Tensor, "queries"],
     weights: Float[Tensor, "queries"],
     candidates: int,
     loss: Loss,
     smoothing: float,
+    slopes: Float[Tensor, "queries columns"],
 ) -> Float[Tensor, "queries"]:
-    """The same in torch alone; low-precision scores are worked on in float32."""
-    real = scores[:, :candidates]
-    exact = real if real.dtype in (torch.float32, torch.float64) else real.float()
+    """The same in torch alone."""
+    exact = scores[:, :candidates]
     wanted = exact.gather(1, targets[:, None].long())[:, 0] * (1 - smoothing)
     if smoothing:
         wanted = wanted + exact.mean(1) * smoothing
     if loss == "softmax":
         total = exact.logsumexp(1)
-        slopes = exact.sub_(total[:, None]).exp_()
+        exact.sub_(total[:, None]).exp_()
     else:
         total = functional.softplus(exact).sum(1)
-        slopes = exact.sigmoid_()
+        exact.sigmoid_()
     if smoothing:
-        slopes.sub_(smoothing / candidates)
-    place = torch.arange(len(slopes), device=slopes.device)
-    slopes[place, targets] -= 1 - smoothing
-    slopes.mul_(weights[:, None])
-    if slopes is not real:
-        real.copy_(slopes)
-    scores[:, candidates:] = 0
+        exact.sub_(smoothing / candidates)
+    exact[torch.arange(len(exact), device=exact.device), targets] -= 1 - smoothing
+    torch.mul(exact, weights[:, None], out=slopes[:, :candidates])
+    slopes[:, candidates:] = 0
     return weights * (total - wanted)
 
 
@@ -89,7 +90,10 @@ def _score_slopes(
     targets,
     weights,
     losses,
-    stride,
+    slopes,
+    scores_stride,
+    slopes_stride,
+    num_columns,
     candidates,
     smoothing,
     LOGISTIC: tl.constexpr,
@@ -97,7 +101,8 @@ def _score_slopes(
     BLOCK: tl.constexpr,
 ):
     query = tl.program_id(0)
-    row = scores + query.to(tl.int64) * stride
+    row = scores + query.to(tl.int64) * scores_stride
+    out = slopes + query.to(tl.int64) * slopes_stride
     lanes = tl.arange(0, BLOCK)
     target = tl.load(targets + query)
     weight = tl.load(weights + query)
@@ -129,7 +134,7 @@ def _score_slopes(
         wanted += smoothing / candidates * tl.sum(plain, 0)
     tl.store(losses + query, weight * (total - wanted))
 
-    for start in range(0, stride, BLOCK):
+    for start in range(0, num_columns, BLOCK):
         columns = start + lanes
         score = tl.load(row + columns, mask=columns < candidates, other=-float("inf")).to(tl.float32)
         slope = 1.0 / (1.0 + tl.exp(-score)) if LOGISTIC else tl.exp(score - total)
@@ -137,4 +142,4 @@ def _score_slopes(
             slope -= smoothing / candidates
         slope = weight * tl.where(columns == target, slope - hit, slope)
         slope = tl.where(columns < candidates, slope, 0.0)
-        tl.store(row + columns, slope.to(scores.dtype.element_ty), mask=columns < stride)
+        tl.store(out + columns, slope.to(slopes.dtype.element_ty), mask=columns < num_columns)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bique.config import RunConfig
 from bique.graph import Graph
+from bique.kernels.all_candidates import SCORES
 from bique.models import Model
 from bique.training.engine import Precision
 
@@ -40,7 +41,8 @@ def make_plan(
     else:
         bytes_each = 2 if precision == "bf16" else 4
         shadow = 2 * values if precision == "bf16" else 0
-        working = bytes_each * values + shadow + min(bytes_each * scores, config.training.score_memory_mb << 20)
+        slopes = min(bytes_each * scores, config.training.score_memory_mb << 20)
+        working = bytes_each * values + shadow + slopes + min(4 * scores, SCORES)
     return Plan(real, tables + working, config.training.epochs, steps_per_epoch, f"{device}, {precision}")
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from bique.algebra import as_biquaternion, as_reals, multiply
 from bique.kernels.all_candidates import all_candidates
 from bique.kernels.row_product import GroupPenalty, RowProduct, RowProductKernel
-from bique.kernels.score_slopes import score_slopes_, score_slopes_plain_
+from bique.kernels.score_slopes import score_slopes, score_slopes_plain
 from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
 from bique.kernels.tally import tally_
 from bique.kernels.update_table import Rule, State, update_table_, update_table_plain_
@@ -61,19 +61,19 @@ def test_score_slopes_are_those_of_the_plain_path(
     """More columns than one block, an odd number of candidates, a row of weight 0, and scores that would overflow."""
     if dtype == torch.bfloat16 and kernel_device.type == "cpu":
         pytest.skip("the interpreter has no bfloat16")
-    scores = drawn(4, 8192 + 128, scale=5.0).to(kernel_device, dtype)
+    scores = drawn(4, 8192 + 128, scale=5.0).float().to(kernel_device)
     scores[2, :9] = 300.0
     targets = ids(8200, 4).to(kernel_device)
     weights = torch.tensor([0.3, 0.0, 0.7, 1.0], device=kernel_device)
-    exact = scores.double()
-    found, plain = score_slopes_, score_slopes_plain_
-    mine = found(scores, targets, weights, 8201, loss, smoothing)
-    theirs = plain(exact, targets, weights.double(), 8201, loss, smoothing)
+    exact, slopes = torch.full_like(scores, 7.0, dtype=torch.float64), torch.full_like(scores, 7.0, dtype=dtype)
+    arguments = 8201, loss, smoothing
+    theirs = score_slopes_plain(scores.double(), targets, weights.double(), *arguments, exact)
+    mine = score_slopes(scores, targets, weights, *arguments, slopes)
     torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-5)
     tolerance = {"rtol": 1e-4, "atol": 1e-6} if dtype == torch.float32 else {"rtol": 1e-2, "atol": 1e-4}
-    torch.testing.assert_close(scores.double(), exact, **tolerance)
-    assert scores[:, 8201:].abs().max() == 0
-    assert scores[1].abs().max() == 0
+    torch.testing.assert_close(slopes.double(), exact, **tolerance)
+    assert slopes[:, 8201:].abs().max() == 0
+    assert slopes[1].abs().max() == 0
 
 
 @pytest.mark.parametrize("width", [24, 600])

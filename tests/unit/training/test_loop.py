@@ -250,9 +250,9 @@ def test_the_plan_counts_parameters_and_memory(small_graph_directory: Path) -> N
     assert plan.parameters == 40 * 32 + 6 * 64
     # padded tables, their gradients and accumulators, and the scores of a batch
     values = 128 * 32 + 6 * 64
-    assert plan.memory_bytes == 4 * (3 * values + 32 * 128)
+    assert plan.memory_bytes == 4 * (3 * values + 2 * 32 * 128)
     bf16 = make_plan(config, graph, session.model, session.batches.per_epoch, "here", "bf16")
-    assert bf16.memory_bytes == 4 * 2 * values + 2 * values + 2 * values + 2 * 32 * 128
+    assert bf16.memory_bytes == 4 * 2 * values + 2 * values + 2 * values + (2 + 4) * 32 * 128
     assert bf16.line().endswith("here, bf16")
     assert plan.steps_per_epoch == 6
 

@@ -1,0 +1,112 @@
+"""A folder of results: one JSON per run, `<model>/<dataset>-seed<n>.json`, each what `Run.summary` gave."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bique.atomic import write_text
+from bique.errors import UserError
+from bique.evaluation import Protocol
+from bique.evaluation.metrics import MEANS
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The runs of one model on one dataset that differ in their seed alone."""
+
+    results: tuple[dict[str, Any], ...]
+
+    def values(self, metric: str) -> list[float]:
+        return [one["evaluations"]["test"]["metrics"][metric] for one in self.results]
+
+    def mean(self, metric: str) -> float:
+        return statistics.fmean(self.values(metric))
+
+    def deviation(self, metric: str) -> float | None:
+        """The sample's standard deviation; one run has none."""
+        return statistics.stdev(self.values(metric)) if len(self.results) > 1 else None
+
+    def best(self) -> Seeds:
+        """The one with the highest MRR on the test split, as the paper's main tables choose it."""
+        return Seeds((max(self.results, key=lambda one: one["evaluations"]["test"]["metrics"]["mrr"]),))
+
+    def by_relation(self, metric: str) -> dict[str, float]:
+        """The mean over the seeds for each relation."""
+        tables = [one["evaluations"]["test"]["by"]["relation"] for one in self.results]
+        return {name: statistics.fmean(table[name][metric] for table in tables) for name in tables[0]}
+
+    @property
+    def seconds(self) -> float:
+        return statistics.fmean(one["seconds"] for one in self.results)
+
+
+class Results:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def files(self) -> dict[Path, dict[str, Any]]:
+        return {file: _read(file) for file in sorted(self.folder.glob("*/*.json"))}
+
+    def of(self, model: str, dataset: str) -> Seeds | None:
+        """Refused when they were not measured alike or differ in more than their seed."""
+        found = {
+            file: one for file, one in self.files.items() if (file.parent.name, _dataset(file)) == (model, dataset)
+        }
+        if not found:
+            return None
+        files, results = list(found), list(found.values())
+        first = _protocol(results[0])
+        for file, one in found.items():
+            unlike = first.differences(_protocol(one))
+            if _without_seed(one) != _without_seed(results[0]):
+                unlike.append("settings")
+            if unlike:
+                raise UserError(f"{files[0]} and {file} do not belong together ({'; '.join(unlike)}); remove one")
+        return Seeds(tuple(sorted(results, key=lambda one: one["seed"])))
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every (model, dataset) there is, in order."""
+        return sorted({(file.parent.name, _dataset(file)) for file in self.files})
+
+    def add(self, result: dict[str, Any]) -> Path:
+        file = self.folder / result["model"] / f"{result['settings']['dataset']}-seed{result['seed']}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+        self.__dict__.pop("files", None)
+        return file
+
+
+def _dataset(file: Path) -> str:
+    return file.stem.rsplit("-seed", 1)[0]
+
+
+def _protocol(result: dict[str, Any]) -> Protocol:
+    return Protocol.from_json(json.dumps(result["evaluations"]["test"]["protocol"]))
+
+
+def _without_seed(result: dict[str, Any]) -> dict[str, Any]:
+    """The settings that decide a figure."""
+    settings = result["settings"]
+    training = {key: value for key, value in settings["training"].items() if key not in _INDIFFERENT}
+    return settings | {"training": training, "evaluation": None}
+
+
+_INDIFFERENT = ("seed", "device", "checkpoint_seconds", "tensorboard", "score_memory_mb")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        result = json.loads(file.read_text(encoding="utf-8"))
+        metrics = result["evaluations"]["test"]["metrics"]
+        assert all(isinstance(metrics[name], float) for name in MEANS)
+        assert {"model", "seed", "seconds", "settings", "environment"} <= result.keys()
+        _protocol(result)
+    except (OSError, ValueError, KeyError, TypeError, AssertionError, UserError) as error:
+        raise UserError(f"{file}: is not a result (made by 'bique info RUN --json'); remove it ({error!r})") from error
+    return result

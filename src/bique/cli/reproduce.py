@@ -1,0 +1,90 @@
+"""bique reproduce"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bique.cli.screen import AsJson
+
+if TYPE_CHECKING:
+    from bique.analysis import Results, Wanted
+
+
+def reproduce(
+    table: Annotated[str, typer.Argument(help="table2, table3, table4 or averages.")],
+    run: Annotated[bool, typer.Option("--run", help="Train what is missing first, and keep its results.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each system, with the seeds 0, 1, …")] = 3,
+    results: Annotated[Path, typer.Option(help="The folder of results.")] = Path("results"),
+    recipes: Annotated[Path, typer.Option(help="The folder of recipes, for --run.")] = Path("recipes"),
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print a table of the paper beside ours.
+
+    [dim]Example:[/] bique reproduce averages
+    """
+    from rich.text import Text
+
+    from bique.analysis import Results, wanted
+    from bique.analysis import reproduce as reproduced
+    from bique.cli.screen import print_json, screen
+    from bique.cli.tables import plain_table
+    from bique.errors import UserError
+
+    if not results.is_dir() and not run:
+        raise UserError(f"{results}: no such folder; go to a copy of the repository, give --results, or use --run")
+    found = Results(results)
+    if run:
+        for one in wanted(table, seeds):
+            _train(one, found, recipes)
+    made = reproduced(table, found)
+    if as_json:
+        print_json({"title": made.title, "headings": made.headings, "rows": made.rows, "notes": made.notes})
+        return
+    if markdown:
+        print(made.markdown())
+        return
+    shown = plain_table(made.title)
+    for place, heading in enumerate(made.headings):
+        shown.add_column(heading, justify="left" if place < 2 else "right", overflow="fold")
+    for row in made.rows:
+        shown.add_row(*(Text(cell, style="dim" if "paper" in row else "") for cell in row))
+    screen.print(shown)
+    for line in made.notes:
+        screen.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
+    """One run and its result; a system without a recipe and a graph that cannot be had are left out with a word."""
+    from bique.cli.screen import note
+    from bique.cli.training_run import rank_both, train_to_end
+    from bique.cli.transfer import transfer_display
+    from bique.config import override, parse_config, read_recipe
+    from bique.errors import UserError
+    from bique.runs import Run
+    from bique.runs.run import open_graph
+
+    known = results.of(wanted.model, wanted.dataset)
+    if known is not None and any(one["seed"] == wanted.seed for one in known.results):
+        return
+    what = f"{wanted.model} on {wanted.dataset}, seed {wanted.seed}"
+    recipe = recipes / wanted.model / f"{wanted.dataset}.toml"
+    if not recipe.exists():
+        note(f"{what}: no recipe {recipe}")
+        return
+    config = parse_config(override(read_recipe(recipe), [f"training.seed={wanted.seed}"]), str(recipe))
+    try:
+        with transfer_display("fetching") as progress:
+            graph = open_graph(config, progress)
+    except UserError as error:
+        note(f"{what}: {error}")
+        return
+    note(what)
+    path = Path("runs") / "reproduce" / f"{wanted.model}-{wanted.dataset}-seed{wanted.seed}"
+    opened = Run.open(path) if (path / "config.toml").exists() else Run.create(config, graph, path)
+    train_to_end(opened, graph)
+    rank_both(opened, graph)
+    note(f"kept as {results.add(opened.summary())}")
