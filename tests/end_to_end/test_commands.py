@@ -223,3 +223,42 @@ def test_compare_uses_the_split_and_the_resamples_it_is_given(
     assert few["runs"][1]["metrics"] != compared("--resamples", 100)["runs"][1]["metrics"]
     intervals = [found["runs"][1]["difference"]["mrr"]["interval"] for found in (few, many)]
     assert intervals[0] != intervals[1]
+
+
+def test_reproduce_prints_the_papers_table_beside_ours(bique: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    done = bique("reproduce", "averages")
+    assert done.code == 0, done.err
+    assert ".502 ± .001" in done.out
+    assert "data not reached" in " ".join(done.out.split())
+    assert "NVIDIA H200" in done.out
+    rows = json.loads(bique("reproduce", "table4", "--json").out)["rows"]
+    assert rows[0][0] == "_hypernym"
+    assert bique("reproduce", "averages", "--markdown").out.startswith("| graph | BiQUE | MRR |")
+
+
+def test_reproduce_trains_what_is_missing_and_keeps_it(
+    bique: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a quick recipe in the place of WN18RR's."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "recipes" / "bique"
+    folder.mkdir(parents=True)
+    quick = 'dataset = "wordnet"\n[model]\nunits = 1\n[training]\nepochs = 1\ndevice = "cpu"\n'
+    (folder / "wn18rr.toml").write_text(quick)
+    done = bique("reproduce", "table4", "--run", "--seeds", "2")
+    assert done.code == 0, done.err
+    kept = sorted(file.name for file in (tmp_path / "results" / "bique").iterdir())
+    assert kept == ["wordnet-seed0.json", "wordnet-seed1.json"]
+    assert "mean of 0 seeds" in done.out  # they are of another graph, and no figure of WN18RR
+
+
+def test_reproduce_says_what_it_cannot_train(bique: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = bique("reproduce", "averages", "--run", "--seeds", "1")
+    assert done.code == 0
+    assert "no recipe" in done.err
+    missing = bique("reproduce", "averages", "--results", tmp_path / "nowhere")
+    assert missing.code == 1
+    assert "no such folder" in missing.err
+    assert bique("reproduce", "table9", "--run").code == 1

@@ -24,6 +24,8 @@ class Table:
     headings: list[str]
     rows: list[list[str]]
     notes: list[str]
+    on_screen: int | None = None
+    """How many columns a terminal shows; it prints the others below."""
 
     def markdown(self) -> str:
         lines = [self.headings, ["---"] * len(self.headings), *self.rows]
@@ -108,7 +110,8 @@ def _averages(results: Results) -> Table:
     if (found := results.of("bique", "wordnet")) is not None:
         rows.append(["wordnet (bundled)", "ours", *_mean_row(found, "wordnet")])
     headings = ["graph", "BiQUE", *HEADINGS, "seeds", "settings", "hardware", "training"]
-    return Table(table["title"], headings, rows, [table["paper"], "ours: mean ± standard deviation over the seeds"])
+    notes = [table["paper"], "ours: mean ± standard deviation over the seeds"]
+    return Table(table["title"], headings, rows, notes, on_screen=7)
 
 
 def _mean_row(found: Seeds | None, data: str) -> list[str]:
@@ -135,12 +138,21 @@ def _per_relation(results: Results) -> Table:
     theirs = {model: {} if one is None else one.by_relation("hits_at_10") for model, one in others.items()}
     rows = []
     for relation, line in table["rows"].items():
-        triples, roth, quate, bique = line.split()
+        triples, (roth, quate, bique) = line.split()[0], _printed(line)[1:]
         mine = [_figure(known.get(relation)) for known in (theirs["roth"], theirs["quate"], ours)]
         rows.append([relation, triples, roth, mine[0], quate, mine[1], bique, mine[2]])
     headings = ["relation", "triples", "RotH", "ours", "QuatE²", "ours", "BiQUE", "ours"]
     runs = 0 if found is None else len(found.results)
     return Table(table["title"], headings, rows, [table["paper"], f"ours: BiQUE is the mean of {runs} seeds"])
+
+
+def measured(found: Seeds | None, data: str) -> str:
+    """One line, for the head of a recipe."""
+    if found is None:
+        return f"Not measured: {NOT_REACHED if data.split('-strings', maxsplit=1)[0] in SUBSTITUTES else 'not run'}."
+    row = dict(zip((*HEADINGS, "seeds", "settings", "hardware", "training"), _mean_row(found, data), strict=True))
+    figures = ", ".join(f"{name} {row[name]}" for name in HEADINGS)
+    return f"Measured: {figures}; seeds: {row['seeds']}, {row['training']} of training on {row['hardware']}."
 
 
 def _printed(line: str) -> list[str]:

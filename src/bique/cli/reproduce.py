@@ -48,11 +48,16 @@ def reproduce(
         print(made.markdown())
         return
     shown = plain_table(made.title)
-    for place, heading in enumerate(made.headings):
+    for place, heading in enumerate(made.headings[: made.on_screen]):
         shown.add_column(heading, justify="left" if place < 2 else "right", overflow="fold")
     for row in made.rows:
-        shown.add_row(*(Text(cell, style="dim" if "paper" in row else "") for cell in row))
+        shown.add_row(*(Text(cell, style="dim" if "paper" in row else "") for cell in row[: made.on_screen]))
     screen.print(shown)
+    graph = ""
+    for row in made.rows if made.on_screen else []:
+        graph = row[0] or graph
+        if any(row[made.on_screen :]):
+            screen.print(Text(f"{graph}: {' · '.join(row[made.on_screen :])}", style="dim"), soft_wrap=True)
     for line in made.notes:
         screen.print(Text(line, style="dim"), soft_wrap=True)
 

@@ -69,7 +69,10 @@ class OptimizerConfig(Section):
     name: Literal["adagrad", "adam"] = "adagrad"
     """adagrad or adam."""
     learning_rate: Above0 = 0.1
-    """The size of a step; there is no schedule."""
+    """The size of a step."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the learning rate goes from epoch to epoch: not at all, or down to 0 at the end of the run along a line or a
+    half cosine. Whoever resumes with another training.epochs changes it."""
     eps: Above0 = 1e-10
     """Added to the root in the denominator. First gradients are as small as 1e-12, so it matters."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] | None = None

@@ -20,7 +20,6 @@ class Rule:
     """Adagrad: sum += g²; x -= rate·g / (√sum + eps). Adam: torch's, without decay."""
 
     name: Literal["adagrad", "adam"]
-    rate: float
     eps: float
     betas: tuple[float, float] = (0.9, 0.999)
 
@@ -39,13 +38,15 @@ def update_table_(
     table: Float[Tensor, "rows width"],
     state: State,
     rule: Rule,
+    rate: Float[Tensor, ""],
     looked_up: RowSums,
     gradient: Float[Tensor, "rows width"] | None = None,
     shadow: Float[Tensor, "rows width"] | None = None,
 ) -> None:
-    """The gradient is what the looked-up rows got, plus a dense one if there is one."""
+    """The gradient is what the looked-up rows got, plus a dense one if there is one. The rate lies on the device, so
+    that a captured step can have another one in another epoch."""
     if not can_use_triton(table.device):
-        update_table_plain_(table, state, rule, looked_up, gradient, shadow)
+        update_table_plain_(table, state, rule, rate, looked_up, gradient, shadow)
         return
     rows, width = table.shape
     columns = min(BLOCK_COLUMNS, 1 << (width - 1).bit_length())
@@ -62,7 +63,7 @@ def update_table_(
         looked_up.place,
         rows,
         width,
-        rule.rate,
+        rate,
         rule.eps,
         *rule.betas,
         ADAM=rule.name == "adam",
@@ -75,19 +76,25 @@ def update_table_(
 
 
 def update_table_plain_(
-    table: Tensor, state: State, rule: Rule, looked_up: RowSums, gradient: Tensor | None, shadow: Tensor | None
+    table: Tensor,
+    state: State,
+    rule: Rule,
+    rate: Tensor,
+    looked_up: RowSums,
+    gradient: Tensor | None,
+    shadow: Tensor | None,
 ) -> None:
     total = looked_up.dense() if gradient is None else looked_up.dense() + gradient
     if rule.name == "adagrad":
         state.first.addcmul_(total, total)
-        table.addcdiv_(total, state.first.sqrt().add_(rule.eps), value=-rule.rate)
+        table.sub_(rate * total / state.first.sqrt().add_(rule.eps))
     else:
         assert state.second is not None
         assert state.step is not None
         state.first.lerp_(total, 1 - rule.betas[0])
         state.second.mul_(rule.betas[1]).addcmul_(total, total, value=1 - rule.betas[1])
         correction, root = 1 - rule.betas[0] ** state.step, (1 - rule.betas[1] ** state.step).sqrt()
-        table.sub_(state.first / (state.second.sqrt() / root + rule.eps) * (rule.rate / correction))
+        table.sub_(state.first / (state.second.sqrt() / root + rule.eps) * (rate / correction))
     if shadow is not None:
         shadow.copy_(table)
 
@@ -105,7 +112,7 @@ def _update_table(
     place,
     num_rows,
     width,
-    rate,
+    rate_pointer,
     eps,
     beta1,
     beta2,
@@ -129,6 +136,7 @@ def _update_table(
         source = found.to(tl.int64)[:, None] * width + columns[None, :]
         total += tl.load(sums + source, mask=inside & meant[:, None], other=0.0)
 
+    rate = tl.load(rate_pointer)
     first = tl.load(state + offsets, mask=inside, other=0.0)
     value = tl.load(table + offsets, mask=inside, other=0.0)
     if ADAM:

@@ -37,6 +37,9 @@ class CapturedSteps:
         self.precision: Precision = engine.precision
         self.note: str | None = None
 
+    def set_rate(self, rate: float) -> None:
+        self.engine.set_rate(rate)
+
     def tables_changed(self, steps_done: int) -> None:
         self.engine.tables_changed(steps_done)
 

@@ -25,6 +25,7 @@ from bique.kernels.tally import tally_
 from bique.kernels.update_table import Rule, State, update_table_
 from bique.models import Model
 from bique.shapes import Float, Int
+from bique.training.optimizers import set_rate
 from bique.training.step import Objective
 
 Precision = Literal["bf16", "tf32", "fp32"]
@@ -154,11 +155,16 @@ class Engine:
         self.rule = make_rule(config.optimizer)
         self.steps_done = torch.zeros((), device=model.entity.device)
         """Adam's corrections need it where the step runs."""
+        self.rate = torch.full((), config.optimizer.learning_rate, device=model.entity.device)
         self.shadow = model.entity.detach().bfloat16() if precision == "bf16" else None
         self.places = [
             torch.zeros(len(table), dtype=torch.int32, device=table.device) for table in (model.entity, model.relation)
         ]
         self.beside = Beside(model.entity.device)
+
+    def set_rate(self, rate: float) -> None:
+        self.rate.fill_(rate)
+        set_rate(self.optimizer, rate)
 
     def tables_changed(self, steps_done: int) -> None:
         """Somebody else wrote the tables: a checkpoint was read."""
@@ -199,8 +205,9 @@ class Engine:
         self.beside.join()
         with self.beside():  # a small table's update hides behind the large one's
             relation = sum_rows(rows.relations, batch.relation_lookups, self.places[1])
-            update_table_(model.relation, self._state(model.relation), self.rule, relation)
-        update_table_(model.entity, self._state(model.entity), self.rule, entity, gradient, self.shadow)
+            update_table_(model.relation, self._state(model.relation), self.rule, self.rate, relation)
+        state = self._state(model.entity)
+        update_table_(model.entity, state, self.rule, self.rate, entity, gradient, self.shadow)
         self.beside.join()
 
     def _state(self, table: Tensor) -> State:
@@ -241,7 +248,7 @@ class Beside:
 
 
 def make_rule(config: OptimizerConfig) -> Rule:
-    return Rule(config.name, config.learning_rate, config.eps, config.betas or (0.9, 0.999))
+    return Rule(config.name, config.eps, config.betas or (0.9, 0.999))
 
 
 def choose_precision(wanted: Literal["auto", "bf16", "tf32", "fp32"], device: torch.device) -> Precision:

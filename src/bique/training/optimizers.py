@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -10,7 +12,7 @@ from bique.models import Model
 
 
 def make_optimizer(config: OptimizerConfig, model: Model, fused: bool = False) -> torch.optim.Optimizer:
-    """Adagrad starts its sums at 0; neither has a schedule. `fused`: torch's one-pass kernels, where it has them."""
+    """Adagrad starts its sums at 0. `fused`: torch's one-pass kernels, where it has them."""
     if config.name == "adagrad":
         fused = fused and model.entity.device.type == "cpu"  # torch has it for the CPU only
         return torch.optim.Adagrad(model.parameters(), lr=config.learning_rate, eps=config.eps, fused=fused or None)
@@ -26,6 +28,18 @@ def make_optimizer(config: OptimizerConfig, model: Model, fused: bool = False) -
             "exp_avg_sq": torch.zeros_like(table),
         }
     return optimizer
+
+
+def rate_in(config: OptimizerConfig, epoch: int, epochs: int) -> float:
+    """The learning rate of an epoch, counted from 0."""
+    left = 1 - epoch / epochs
+    share = {"constant": 1.0, "linear": left, "cosine": (1 + math.cos(math.pi * (1 - left))) / 2}
+    return config.learning_rate * share[config.schedule]
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: Model, steps_done: int) -> dict[str, Tensor]:

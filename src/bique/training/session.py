@@ -15,7 +15,7 @@ from bique.models import build_model
 from bique.objectives import degree_weights
 from bique.runs import Checkpoint
 from bique.training.batches import Batches
-from bique.training.optimizers import load_optimizer_tensors, optimizer_tensors
+from bique.training.optimizers import load_optimizer_tensors, optimizer_tensors, rate_in
 from bique.training.step import Objective
 from bique.training.stepper import make_stepper
 
@@ -44,10 +44,15 @@ class Session:
         self.batches = Batches(graph, config.training.batch_size, config.training.seed, device)
         weights = target_weights(graph).to(device) if config.objective.target_weight == "degree" else None
         self.objective = Objective(config.objective, config.penalty, weights)
+        self._rate_of: int | None = None
         self._copy: dict[str, torch.Tensor] | None = None
         self.optimizer, self.stepper = make_stepper(config, self.model, self.batches, self.objective)
 
     def step(self) -> None:
+        if self.place.epoch != self._rate_of:
+            self._rate_of = self.place.epoch
+            epochs = self.config.training.epochs
+            self.stepper.set_rate(rate_in(self.config.optimizer, self.place.epoch, epochs))
         self.stepper.step(self.batches.order(self.place.epoch), self.place.step)
         self.place.step += 1
 

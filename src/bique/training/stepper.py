@@ -14,7 +14,7 @@ from bique.shapes import Float, Int
 from bique.training.batches import Batches
 from bique.training.capture import CapturedSteps
 from bique.training.engine import Engine, Precision, choose_precision, make_batch
-from bique.training.optimizers import make_optimizer
+from bique.training.optimizers import make_optimizer, set_rate
 from bique.training.step import Objective, take_step
 
 
@@ -30,6 +30,8 @@ class Stepper(Protocol):
     """What the user should know about this way of training."""
 
     def step(self, order: Int[Tensor, "facts"], step: int) -> None: ...
+
+    def set_rate(self, rate: float) -> None: ...
 
     def tables_changed(self, steps_done: int) -> None: ...
 
@@ -47,6 +49,9 @@ class PlainSteps:
         batch = self.batches.batch(order, step)
         self.loss_sum += take_step(self.model, self.objective, self.optimizer, batch).double() * len(batch)
 
+    def set_rate(self, rate: float) -> None:
+        set_rate(self.optimizer, rate)
+
     def tables_changed(self, steps_done: int) -> None:
         """Nothing here depends on them."""
 
@@ -63,6 +68,9 @@ class EngineSteps:
         facts = self.batches.batch(order, step)
         batch = make_batch(facts, torch.ones(len(facts), device=facts.device), self.objective)
         self.engine.step(batch, self.loss_sum)
+
+    def set_rate(self, rate: float) -> None:
+        self.engine.set_rate(rate)
 
     def tables_changed(self, steps_done: int) -> None:
         self.engine.tables_changed(steps_done)

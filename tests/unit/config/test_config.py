@@ -57,7 +57,7 @@ def test_overrides_win_and_leave_the_tree_they_were_given_alone() -> None:
         ("dataset = 'wordnet'\n[training]\nepochs = 'many'", "(found 'many')"),
         ("dataset = 'wordnet'\n[penalty]\nweight = nan", "penalty.weight"),
         ("dataset = 'wordnet'\n[optimizer]\nbetas = [0.9, 0.99]", "betas belong to adam"),
-        ("dataset = 'wordnet'\n[objective]\nloss = 'logistic'\ntarget_weight = 'degree'", "use 'none'"),
+        ("dataset = 'wordnet'\n[training]\nengine = 'plain'\nprecision = 'bf16'", "multiplies in fp32"),
         ("dataset = 'wordnet'\ngraph = 'x'", "exactly one of dataset"),
         ("", "exactly one of dataset"),
         ("dataset = 'wordnet'\n[training]\nseed = 4294967296", "training.seed"),

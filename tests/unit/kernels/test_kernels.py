@@ -105,7 +105,7 @@ def test_three_updates_are_torchs_own(kernel_device: torch.device, name: str, de
     kinds = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam}
     reference = kinds[name]([table], lr=0.05, eps=1e-8)
     mine, plain = table.detach().clone(), table.detach().clone()
-    rule = Rule(name, 0.05, 1e-8)
+    rule, rate = Rule(name, 1e-8), torch.tensor(0.05, device=kernel_device)
     step = torch.zeros((), device=kernel_device)
     states = [State(torch.zeros_like(mine), torch.zeros_like(mine), step) for _ in range(2)]
     shadows = [torch.zeros_like(mine, dtype=torch.bfloat16) for _ in range(2)]
@@ -117,8 +117,8 @@ def test_three_updates_are_torchs_own(kernel_device: torch.device, name: str, de
         table.grad = sums.dense() if gradient is None else sums.dense() + gradient
         reference.step()
         step += 1
-        update_table_(mine, states[0], rule, sums, gradient, shadows[0])
-        update_table_plain_(plain, states[1], rule, sums, gradient, shadows[1])
+        update_table_(mine, states[0], rule, rate, sums, gradient, shadows[0])
+        update_table_plain_(plain, states[1], rule, rate, sums, gradient, shadows[1])
     for found, shadow in ((mine, shadows[0]), (plain, shadows[1])):
         torch.testing.assert_close(found, table.detach(), rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(shadow.float(), found, rtol=1e-2, atol=1e-3)

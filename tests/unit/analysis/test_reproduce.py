@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bique.analysis import TABLES, Results, measured, reproduce, wanted
+from bique.analysis.reproduce import paper
+from bique.errors import UserError
+from bique.evaluation.metrics import MEANS
+
+
+def result(model: str = "bique", dataset: str = "wn18rr", seed: int = 0, mrr: float = 0.5, **changes: Any) -> Any:
+    """A result as `Run.summary` gives it, reduced to what is read."""
+    metrics = {"mrr": mrr, "hits_at_1": mrr - 0.1, "hits_at_3": mrr + 0.1, "hits_at_10": mrr + 0.2}
+    protocol = {
+        "dataset": dataset,
+        "graph_hash": "0" * 64,
+        "split": "test",
+        "filtered_by": ["train", "valid", "test"],
+        "ties": changes.get("ties", "worst"),
+        "seed": seed,
+        "version": "1",
+    }
+    relations = {name: {"hits_at_10": mrr} for name in paper("table4")["rows"]}
+    training = {"epochs": changes.get("epochs", 200), "batch_size": 300, "seed": seed}
+    return {
+        "model": model,
+        "seed": seed,
+        "seconds": 50.0 + seed,
+        "settings": {
+            "dataset": dataset,
+            "model": {"units": 128},
+            "penalty": {"weight": 0.15},
+            "training": training,
+            "evaluation": {},
+        },
+        "environment": {"gpu": "NVIDIA H200", "threads": 2, "precision": "bf16"},
+        "evaluations": {"test": {"metrics": metrics, "protocol": protocol, "by": {"relation": relations}}},
+    }
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    found = Results(tmp_path / "results")
+    for seed, mrr in enumerate((0.498, 0.503, 0.502)):
+        found.add(result(seed=seed, mrr=mrr))
+    found.add(result(dataset="yago3-10-quarter", mrr=0.41))
+    return found
+
+
+def row(name: str, results: Results, *start: str) -> list[str]:
+    return next(one for one in reproduce(name, results).rows if one[: len(start)] == list(start))
+
+
+def test_means_and_deviations_are_those_of_the_seeds(results: Results) -> None:
+    cells = reproduce("averages", results).rows[1]
+    values = [0.498, 0.503, 0.502]
+    expected = f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}".replace("0.", ".")
+    assert cells[:3] == ["", "ours", expected]
+    assert cells[-4:] == ["3", "k = 128, λ = 0.15, batch 300, 200 epochs, bf16", "NVIDIA H200", "51 s"]
+
+
+def test_the_main_tables_take_the_best_seed_as_the_paper_does(results: Results) -> None:
+    rows = reproduce("table2", results).rows
+    place = rows.index(["wn18rr", "BiQUE", "paper", ".504", ".459", ".519", ".588", ""])
+    assert rows[place + 1] == ["", "", "ours", ".503", ".403", ".603", ".703", "3"]
+
+
+def test_a_dataset_that_was_not_reached_gets_no_number_and_its_substitute_is_named(results: Results) -> None:
+    rows = reproduce("table2", results).rows
+    place = rows.index(["yago3-10", "BiQUE", "paper", ".581", ".509", ".624", ".713", ""])
+    assert rows[place + 1][3] == "data not reached"
+    assert rows[place + 2][:4] == ["yago3-10-quarter (a substitute)", "BiQUE", "ours", ".410"]
+
+
+def test_a_system_that_was_not_run_says_so(results: Results) -> None:
+    rows = reproduce("table2", results).rows
+    place = rows.index(["wn18rr", "TransE", "paper", ".226", "–", "–", ".501", ""])
+    assert rows[place + 1][3] == "not run"
+
+
+def test_table4_has_the_mean_of_each_relation(results: Results) -> None:
+    assert row("table4", results, "_hypernym") == ["_hypernym", "1251", ".276", "–", ".283", "–", ".306", ".501"]
+
+
+@pytest.mark.parametrize(("change", "said"), [({"ties": "mean"}, "ties"), ({"epochs": 3}, "settings")])
+def test_unlike_results_are_not_averaged(change: dict[str, Any], said: str, results: Results) -> None:
+    results.add(result(seed=3, **change))
+    with pytest.raises(UserError, match=said):
+        reproduce("averages", results)
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"evaluations": {"test": {"metrics": {"mrr": "high"}}}}', "[1]"])
+def test_a_file_that_is_no_result_is_named(text: str, results: Results) -> None:
+    (results.folder / "bique" / "fb15k-237-seed0.json").write_text(text)
+    with pytest.raises(UserError, match="fb15k-237-seed0"):
+        reproduce("averages", Results(results.folder))
+
+
+def test_what_is_added_is_read_again_as_it_was(results: Results) -> None:
+    given = result(dataset="cn-100k", seed=7)
+    file = results.add(given)
+    assert file == results.folder / "bique" / "cn-100k-seed7.json"
+    assert json.loads(file.read_text()) == given
+    assert ("bique", "cn-100k") in results.pairs()
+
+
+def test_the_papers_lines_have_four_figures_each() -> None:
+    for name in TABLES:
+        for line in paper(name)["rows"].values():
+            lines = [line] if isinstance(line, str) else [text for key, text in line.items() if key != "model"]
+            assert all(len(text.split()) == 4 for text in lines)
+    assert len(MEANS) == 4
+
+
+def test_every_run_behind_a_table_is_listed_once() -> None:
+    runs = wanted("table2", 2)
+    assert len(runs) == len(set(runs))
+    assert {(one.model, one.dataset) for one in runs} >= {("bique", "wn18rr"), ("transe", "fb15k-237")}
+    assert ("transe", "yago3-10", 0) not in runs
+    assert [one.seed for one in wanted("table4", 3)] == [0, 1, 2]
+
+
+def test_an_unknown_table_gets_the_list() -> None:
+    with pytest.raises(UserError, match="table2"):
+        paper("table9")
+
+
+def test_a_recipes_line_says_what_was_measured_or_why_not(results: Results) -> None:
+    line = measured(results.of("bique", "wn18rr"), "wn18rr")
+    assert line.startswith("Measured: MRR .501 ± .003, H@1 .401")
+    assert line.endswith("seeds: 3, 51 s of training on NVIDIA H200.")
+    assert measured(None, "yago3-10") == "Not measured: data not reached."
+    assert measured(None, "fb15k-237") == "Not measured: not run."
