@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from bique.config import ObjectiveConfig, PenaltyConfig
+from bique.config import BiQUEConfig, ObjectiveConfig, PenaltyConfig
 from bique.evaluation import rank_queries
 from bique.graph import Answers
-from bique.models import BiQUE
+from bique.models import BiQUE, Size
 from bique.objectives import softmax_cross_entropy, weighted_mean
 from bique.training.step import Objective, take_step
 
@@ -30,7 +30,7 @@ def to_ours(rows: np.ndarray) -> torch.Tensor:
 
 @pytest.fixture
 def model() -> BiQUE:
-    model = BiQUE(53, 10, units=UNITS, generator=torch.Generator()).double()
+    model = BiQUE(BiQUEConfig(units=UNITS), Size(53, 10), torch.Generator()).double()
     model.load_tables({"entity": to_ours(GOLDEN["entity"]), "relation": to_ours(GOLDEN["relation"])})
     return model
 

@@ -2,9 +2,9 @@
 
 from bique.config.describe import Setting, describe
 from bique.config.files import dump_config, load_config, override, parse_config, read_recipe
+from bique.config.models import BiQUEConfig, ModelConfig
 from bique.config.schema import (
     EvaluationConfig,
-    ModelConfig,
     ObjectiveConfig,
     OptimizerConfig,
     PenaltyConfig,
@@ -14,6 +14,7 @@ from bique.config.schema import (
 )
 
 __all__ = [
+    "BiQUEConfig",
     "EvaluationConfig",
     "ModelConfig",
     "ObjectiveConfig",

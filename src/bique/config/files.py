@@ -5,18 +5,20 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import tomli_w
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from bique.config.describe import describe
+from bique.config.describe import describe, model_tag
+from bique.config.models import BiQUEConfig, ModelConfig
 from bique.config.schema import RunConfig
-from bique.errors import UserError, did_you_mean
+from bique.errors import UserError, did_you_mean, unknown
 
 Tree = dict[str, Any]
 # the settings that may be absent: `--set training.patience=none` takes one away
+MODEL_NAMES = [model_tag(one) for one in get_args(ModelConfig)]
 OPTIONAL = {setting.key for setting in describe() if setting.default is None}
 
 
@@ -79,10 +81,16 @@ def parse_config(tree: Tree, place: str = "settings") -> RunConfig:
 
 
 def _explain(error: ErrorDetails, place: str) -> str:
-    key = ".".join(str(part) for part in error["loc"])
+    where = error["loc"]
+    section, chosen = _section(where)
+    if chosen is not None:  # the name of the model is not part of the key
+        where = where[:1] + where[2:]
+    key = ".".join(str(part) for part in where)
+    if error["type"] == "union_tag_invalid":
+        return f"{place}: {unknown('model', str(error['input'].get('name')), MODEL_NAMES)}"
     if error["type"] == "extra_forbidden":
-        known = _keys_beside(error["loc"])
-        hint = did_you_mean(str(error["loc"][-1]), known) or ";"
+        known = list(section.model_fields)
+        hint = did_you_mean(str(where[-1]), known) or ";"
         return f"{place}: unknown key {key!r}{hint} known here: {', '.join(known)}"
     message = error["msg"].removeprefix("Value error, ")
     if not key:
@@ -91,15 +99,15 @@ def _explain(error: ErrorDetails, place: str) -> str:
     return f"{place}: {key}: {message[:1].lower()}{message[1:]}{value}"
 
 
-def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
-    """The keys that are known where an unknown one was found."""
-    section: type[BaseModel] = RunConfig
-    for part in location[:-1]:
-        annotation = section.model_fields[str(part)].annotation
-        assert isinstance(annotation, type)
-        assert issubclass(annotation, BaseModel)
-        section = annotation
-    return list(section.model_fields)
+def _section(location: tuple[int | str, ...]) -> tuple[type[BaseModel], str | None]:
+    """The section that a place of an error lies in, and the name of the model if it is a model's."""
+    if not location or len(location) == 1:
+        return RunConfig, None
+    annotation = RunConfig.model_fields[str(location[0])].annotation
+    if isinstance(annotation, type):
+        return annotation, None
+    chosen = {model_tag(one): one for one in get_args(annotation)}
+    return chosen.get(str(location[1]), BiQUEConfig), str(location[1])
 
 
 def dump_config(config: RunConfig) -> str:

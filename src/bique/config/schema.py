@@ -6,53 +6,62 @@ The defaults suit a small graph on a laptop; the published settings of each data
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from bique.config.models import BiQUEConfig, ModelConfig
+from bique.config.section import Above0, NotNegative, Positive, Section
 
 Ties = Literal["worst", "mean", "best"]
-# far beyond any use, but small enough for 64-bit sizes and float32
-Positive = Annotated[int, Field(ge=1, le=10**9)]
-NotNegative = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
-Above0 = Annotated[float, Field(gt=0, le=1e30, allow_inf_nan=False)]
-
-
-class Section(BaseModel):
-    """A table of the recipe file: unknown keys are errors, values never change after reading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class ModelConfig(Section):
-    """BiQUE: score(h, r, t) = ⟨(Q_h + Q_r⁺) Q_r^×, Q_t⟩."""
-
-    name: Literal["bique"] = "bique"
-    """The model."""
-    units: Positive = 32
-    """k, biquaternions per entity: an entity has 8·units reals."""
-    translation: bool = True
-    """Q_r⁺ before the product; false is the paper's ablation without it."""
-    relation_norm: Literal["none", "vector", "unit"] = "none"
-    """Q_r^× as it is, as a real vector of length 1 (Q^×⋆ of the paper), or as a unit biquaternion (Q^×◁)."""
-    initial_scale: Above0 = 1e-3
-    """Standard deviation of the normal distribution every table starts from."""
 
 
 class ObjectiveConfig(Section):
-    """What is minimised over all candidates."""
+    """What is minimised: over all candidates, or over the target and sampled negatives when negatives > 0."""
 
-    loss: Literal["softmax", "logistic"] = "softmax"
-    """softmax: cross-entropy over all entities, which gives the published numbers. logistic: the sum over all
-    entities of log(1 + exp(±score)), which is what the paper prints."""
+    loss: Literal["softmax", "logistic", "binary", "margin", "self_adversarial"] = "softmax"
+    """softmax: cross-entropy, which gives the published numbers. logistic: the sum of log(1 + exp(±score)), which is
+    what the paper prints. binary: all known tails of (h, r) in train at once (1-N), the mean over all candidates. With
+    negatives only: margin and self_adversarial."""
     target_weight: Literal["none", "degree"] = "none"
     """degree: each triple counts 0.1 + 0.9·deg(target)/max deg. Parity: the published WN18RR figures use it."""
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """ε: the target's label is 1 − ε, and ε is shared by all candidates."""
+    """ε: a target's label is 1 − ε, and ε is shared by all candidates."""
+    smoothing_share: Literal["textbook", "published"] = "textbook"
+    """binary only. textbook: every candidate gets ε/candidates. published: 1/candidates, as ConvE and its heirs do."""
+    negatives: Annotated[int, Field(ge=0, le=10**6)] = 0
+    """Wrong tails drawn for each triple; 0 means all candidates. As each fact is trained in both directions, heads are
+    replaced as often as tails."""
+    sampler: Literal["uniform", "bernoulli"] = "uniform"
+    """bernoulli: a triple counts more in the direction whose wrong answers are less often true (Wang et al., 2014)."""
+    margin: NotNegative = 6.0
+    """γ of margin and self_adversarial."""
+    temperature: NotNegative = 1.0
+    """α of self_adversarial: how much the hard negatives count; 0 means all alike."""
+
+    @model_validator(mode="after")
+    def makes_sense(self) -> ObjectiveConfig:
+        if self.negatives == 0 and self.loss in ("margin", "self_adversarial"):
+            raise ValueError(f"loss = {self.loss!r} needs negatives, for example negatives = 256")
+        if self.negatives and self.loss == "binary":
+            raise ValueError("loss = 'binary' is over all candidates; set negatives = 0, or use 'logistic'")
+        if self.negatives and self.label_smoothing:
+            raise ValueError("label_smoothing is for losses over all candidates; with negatives set it to 0")
+        if self.loss == "binary" and self.target_weight != "none":
+            raise ValueError("loss = 'binary' has many targets in a query; use target_weight = 'none'")
+        if self.smoothing_share == "published" and self.loss != "binary":
+            raise ValueError("smoothing_share = 'published' belongs to loss = 'binary'")
+        if self.sampler == "bernoulli" and not self.negatives:
+            raise ValueError("sampler = 'bernoulli' needs negatives, for example negatives = 256")
+        return self
 
 
 class PenaltyConfig(Section):
-    """Group N3: weight · (entity·(|head|³ + |tail|³) + relation·|relation|³) / batch size, |·|³ summed over units."""
+    """weight · (entity·(|head| + |tail|) + relation·|relation|) / batch size, |·| as `kind` says."""
 
+    kind: Literal["group_n3", "n3", "l2", "dura"] = "group_n3"
+    """group_n3: Σ over units of (length of the unit)³; a unit is a real, complex number, quaternion or biquaternion.
+    n3: the same over single reals. l2: Σ of squares. dura: squares of query and tail (Zhang et al., 2020)."""
     weight: NotNegative = 0.1
     """λ; 0 means no penalty."""
     entity: NotNegative = 2.0
@@ -60,9 +69,9 @@ class PenaltyConfig(Section):
     relation: NotNegative = 0.5
     """λ2."""
     head: Literal["translated", "plain"] = "translated"
-    """translated: Q_h + Q_r⁺ is penalised (parity with the published numbers). plain: Q_h, as the paper prints."""
+    """BiQUE only. translated: Q_h + Q_r⁺ is penalised (parity with the published numbers). plain: Q_h, as printed."""
     relation_part: Literal["product", "both"] = "product"
-    """product: only Q_r^× is penalised (parity with the published numbers). both: Q_r^× and Q_r⁺."""
+    """BiQUE only. product: only Q_r^× is penalised (parity with the published numbers). both: Q_r^× and Q_r⁺."""
 
 
 class OptimizerConfig(Section):
@@ -139,7 +148,7 @@ class RunConfig(Section):
     """A name from `bique datasets`."""
     graph: Path | None = None
     """A directory made by `bique import`."""
-    model: ModelConfig = ModelConfig()
+    model: Annotated[ModelConfig, Field(discriminator="name")] = BiQUEConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
     penalty: PenaltyConfig = PenaltyConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
@@ -152,8 +161,22 @@ class RunConfig(Section):
             raise ValueError("give exactly one of dataset (a name) and graph (a directory)")
         return self
 
+    @model_validator(mode="before")
+    @classmethod
+    def bique_unless_said(cls, tree: Any) -> Any:
+        """A [model] without a name is BiQUE."""
+        if isinstance(tree, dict) and isinstance(tree.get("model"), dict) and "name" not in tree["model"]:
+            return tree | {"model": {"name": "bique", **tree["model"]}}
+        return tree
+
+    @model_validator(mode="after")
+    def penalties_weigh_triples(self) -> RunConfig:
+        if self.objective.loss == "binary" and self.penalty.weight:
+            raise ValueError("objective.loss = 'binary' trains queries, which have no one tail; set penalty.weight = 0")
+        return self
+
     @model_validator(mode="after")
     def no_translation_no_penalty_on_it(self) -> RunConfig:
-        if self.penalty.relation_part == "both" and not self.model.translation:
+        if self.penalty.relation_part == "both" and not getattr(self.model, "translation", False):
             raise ValueError("penalty.relation_part = 'both' needs model.translation = true; use 'product'")
         return self

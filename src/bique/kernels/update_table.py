@@ -39,11 +39,11 @@ def update_table_(
     state: State,
     rule: Rule,
     rate: Float[Tensor, ""],
-    looked_up: RowSums,
+    looked_up: RowSums | None,
     gradient: Float[Tensor, "rows width"] | None = None,
     shadow: Float[Tensor, "rows width"] | None = None,
 ) -> None:
-    """The gradient is what the looked-up rows got, plus a dense one if there is one. The rate lies on the device, so
+    """The gradient is what the looked-up rows got, a dense one, or their sum. The rate lies on the device, so
     that a captured step can have another one in another epoch."""
     if not can_use_triton(table.device):
         update_table_plain_(table, state, rule, rate, looked_up, gradient, shadow)
@@ -58,9 +58,9 @@ def update_table_(
         none if state.step is None else state.step,
         none if shadow is None else shadow,
         none if gradient is None else gradient,
-        looked_up.sums,
-        looked_up.rows,
-        looked_up.place,
+        none if looked_up is None else looked_up.sums,
+        none if looked_up is None else looked_up.rows,
+        none if looked_up is None else looked_up.place,
         rows,
         width,
         rate,
@@ -68,6 +68,7 @@ def update_table_(
         *rule.betas,
         ADAM=rule.name == "adam",
         GRADIENT=gradient is not None,
+        LOOKED_UP=looked_up is not None,
         SHADOW=shadow is not None,
         ROWS=BLOCK_ROWS,
         COLUMNS=columns,
@@ -80,11 +81,13 @@ def update_table_plain_(
     state: State,
     rule: Rule,
     rate: Tensor,
-    looked_up: RowSums,
+    looked_up: RowSums | None,
     gradient: Tensor | None,
     shadow: Tensor | None,
 ) -> None:
-    total = looked_up.dense() if gradient is None else looked_up.dense() + gradient
+    total = torch.zeros_like(table) if gradient is None else gradient.to(table.dtype)
+    if looked_up is not None:
+        total = total + looked_up.dense()
     if rule.name == "adagrad":
         state.first.addcmul_(total, total)
         table.sub_(rate * total / state.first.sqrt().add_(rule.eps))
@@ -118,6 +121,7 @@ def _update_table(
     beta2,
     ADAM: tl.constexpr,
     GRADIENT: tl.constexpr,
+    LOOKED_UP: tl.constexpr,
     SHADOW: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -130,11 +134,12 @@ def _update_table(
     total = tl.zeros([ROWS, COLUMNS], tl.float32)
     if GRADIENT:
         total += tl.load(gradient + offsets, mask=inside, other=0.0).to(tl.float32)
-    found = tl.load(place + rows, mask=rows < num_rows, other=0)
-    meant = (tl.load(looked_up + found) == rows) & (rows < num_rows)
-    if tl.max(meant.to(tl.int32), 0) > 0:  # few blocks hold a row that was looked up
-        source = found.to(tl.int64)[:, None] * width + columns[None, :]
-        total += tl.load(sums + source, mask=inside & meant[:, None], other=0.0)
+    if LOOKED_UP:
+        found = tl.load(place + rows, mask=rows < num_rows, other=0)
+        meant = (tl.load(looked_up + found) == rows) & (rows < num_rows)
+        if tl.max(meant.to(tl.int32), 0) > 0:  # few blocks hold a row that was looked up
+            source = found.to(tl.int64)[:, None] * width + columns[None, :]
+            total += tl.load(sums + source, mask=inside & meant[:, None], other=0.0)
 
     rate = tl.load(rate_pointer)
     first = tl.load(state + offsets, mask=inside, other=0.0)

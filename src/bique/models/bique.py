@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
 from bique.algebra import as_biquaternion, as_reals, multiply, normalise_unit, normalise_vector
-from bique.config import ModelConfig
+from bique.config.models import BiQUEConfig
 from bique.kernels.row_product import RowProduct
-from bique.models.model import Factors, Model
+from bique.models.model import Factors, Model, Size
 from bique.shapes import Complex, Float
 
 
@@ -20,41 +18,11 @@ class BiQUE(Model):
     A relation row is Q_r^× (the first 8·units reals), then Q_r⁺.
     """
 
-    def __init__(
-        self,
-        num_entities: int,
-        num_relations: int,
-        *,
-        units: int,
-        translation: bool = True,
-        relation_norm: Literal["none", "vector", "unit"] = "none",
-        scale: float = 1e-3,
-        generator: torch.Generator,
-    ) -> None:
-        width = 8 * units
-        super().__init__(
-            num_entities,
-            num_relations,
-            entity_width=width,
-            relation_width=2 * width if translation else width,
-            scale=scale,
-            generator=generator,
-        )
-        self.units, self.translation, self.relation_norm = units, translation, relation_norm
-
-    @classmethod
-    def from_config(
-        cls, config: ModelConfig, num_entities: int, num_relations: int, generator: torch.Generator
-    ) -> BiQUE:
-        return cls(
-            num_entities,
-            num_relations,
-            units=config.units,
-            translation=config.translation,
-            relation_norm=config.relation_norm,
-            scale=config.initial_scale,
-            generator=generator,
-        )
+    def __init__(self, config: BiQUEConfig, size: Size, generator: torch.Generator) -> None:
+        width = 8 * config.units
+        relation_width = 2 * width if config.translation else width
+        super().__init__(size, width, relation_width, config.initial_scale, generator)
+        self.units, self.translation, self.relation_norm = config.units, config.translation, config.relation_norm
 
     def parts(
         self, relation: Float[Tensor, "*batch relation_width"]
@@ -84,21 +52,19 @@ class BiQUE(Model):
         offsets = tuple(2 * self.units * (i // 2) + i % 2 for i in range(8))
         return RowProduct(self.units, offsets, stride=2, translation=self.translation, multiply=_multiply_rows)
 
+    def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 4 units 2"]:
+        return rows.view(len(rows), 4, -1, 2)
+
     def factors(
         self,
         head: Float[Tensor, "batch width"],
         relation: Float[Tensor, "batch relation_width"],
         tail: Float[Tensor, "batch width"],
     ) -> Factors:
-        product, translation = self._as_groups(relation[:, : 8 * self.units]), None
-        translated = head
-        if self.translation:
-            translated = head + relation[:, 8 * self.units :]
-            translation = self._as_groups(relation[:, 8 * self.units :])
-        return Factors(self._as_groups(head), self._as_groups(translated), self._as_groups(tail), product, translation)
-
-    def _as_groups(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 4 units 2"]:
-        return rows.view(-1, 4, self.units, 2)
+        parts = relation.split(8 * self.units, dim=1)  # Q^×, then Q⁺ if there is one
+        translated = head + parts[1] if self.translation else head
+        rows = (self.as_units(one) for one in (head, translated, tail))
+        return Factors(*rows, [self.as_units(part.contiguous()) for part in parts])
 
 
 def _multiply_rows(p: Float[Tensor, "batch width"], q: Float[Tensor, "batch width"]) -> Float[Tensor, "batch width"]:

@@ -8,13 +8,13 @@ A model declares; it does not train, rank, log or know its device.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bique.config import ModelConfig
 from bique.errors import UserError
 from bique.kernels.row_product import RowProduct
 from bique.shapes import Float, Int
@@ -23,50 +23,70 @@ from bique.shapes import Float, Int
 ROW_MULTIPLE = 128
 
 
-class Factors(NamedTuple):
-    """What a penalty may weigh, each (batch, 4, units, 2)."""
+class Size(NamedTuple):
+    """What a model must know of a graph; the facts only if messages pass along them."""
 
-    head: Float[Tensor, "batch 4 units 2"]
-    translated_head: Float[Tensor, "batch 4 units 2"]
-    tail: Float[Tensor, "batch 4 units 2"]
-    product: Float[Tensor, "batch 4 units 2"]
-    translation: Float[Tensor, "batch 4 units 2"] | None
+    num_entities: int
+    num_relations: int
+    """The inverse ones included."""
+    facts: Int[np.ndarray, "facts 3"] | None = None
+    """The training facts in both directions."""
+
+
+class Factors(NamedTuple):
+    """What a penalty may weigh: units of c·s reals, as (batch, c, units, s)."""
+
+    head: Float[Tensor, "batch c units s"]
+    translated_head: Float[Tensor, "batch c units s"]
+    tail: Float[Tensor, "batch c units s"]
+    relation: list[Float[Tensor, "batch c_r units_r s_r"]]
+    """Its factor, and its translation if it has one."""
 
 
 class Model(nn.Module, ABC):
     """Tables of float32 rows: `entity` (padded to a multiple of 128 rows) and `relation` (inverse ones included)."""
 
+    dot_product: ClassVar[bool] = True
+    """Whether the similarity is the dot product of rows: then the engine never builds a graph over the scores."""
+    needs_facts: ClassVar[bool] = False
+    """Whether the training facts are part of the model."""
+
     def __init__(
-        self,
-        num_entities: int,
-        num_relations: int,
-        *,
-        entity_width: int,
-        relation_width: int,
-        scale: float,
-        generator: torch.Generator,
+        self, size: Size, entity_width: int, relation_width: int, scale: float, generator: torch.Generator
     ) -> None:
         super().__init__()
-        self.num_entities = num_entities
-        self.num_relations = num_relations
-        padding = -num_entities % ROW_MULTIPLE
-        entity = torch.randn(num_entities, entity_width, generator=generator) * scale
-        self.entity = nn.Parameter(functional.pad(entity, (0, 0, 0, padding)))
-        self.relation = nn.Parameter(torch.randn(num_relations, relation_width, generator=generator) * scale)
-
-    @classmethod
-    @abstractmethod
-    def from_config(
-        cls, config: ModelConfig, num_entities: int, num_relations: int, generator: torch.Generator
-    ) -> Model: ...
+        self.num_entities, self.num_relations = size.num_entities, size.num_relations
+        self.entity_width, self.relation_width = entity_width, relation_width
+        entity = torch.randn(size.num_entities, entity_width, generator=generator) * scale
+        self.entity = nn.Parameter(functional.pad(entity, (0, 0, 0, -size.num_entities % ROW_MULTIPLE)))
+        self.relation = nn.Parameter(torch.randn(size.num_relations, relation_width, generator=generator) * scale)
 
     @abstractmethod
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
-    ) -> Float[Tensor, "batch width"]:
+    ) -> Float[Tensor, "batch query_width"]:
         """The query: rows of heads moved by rows of relations."""
 
-    @abstractmethod
+    def similarity(
+        self, query: Float[Tensor, "*n batch query_width"], candidates: Float[Tensor, "*n candidates width"]
+    ) -> Float[Tensor, "*n batch candidates"]:
+        return query @ candidates.mT
+
+    @property
+    def row_product(self) -> RowProduct | None:
+        """The transform as a product of rows, for a model that is one: the engine has a kernel for those."""
+        return None
+
+    # hooks for models that are more than two tables -----------------------------------------------------------------
+
+    def encode(self) -> tuple[Float[Tensor, "rows width"], Float[Tensor, "num_relations relation_width"]]:
+        """The tables as transform and similarity see them; a model that passes messages makes them here."""
+        return self.entity, self.relation
+
+    def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch c units s"]:
+        """The units of a row, for penalties: single reals unless a model says otherwise."""
+        return rows.view(len(rows), 1, -1, 1)
+
     def factors(
         self,
         head: Float[Tensor, "batch width"],
@@ -74,37 +94,26 @@ class Model(nn.Module, ABC):
         tail: Float[Tensor, "batch width"],
     ) -> Factors:
         """The parts of a batch of triples that a penalty may weigh."""
+        units = self.as_units(head)
+        return Factors(units, units, self.as_units(tail), [self.as_units(relation)])
 
-    @property
-    def row_product(self) -> RowProduct | None:
-        """The transform as a product of rows, for a model that is one: the engine has a kernel for those."""
-        return None
-
-    def similarity(
-        self, query: Float[Tensor, "*n batch width"], candidates: Float[Tensor, "*n candidates width"]
-    ) -> Float[Tensor, "*n batch candidates"]:
-        return query @ candidates.mT
+    # what follows from the above -----------------------------------------------------------------------------------
 
     @property
     def entities(self) -> Float[Tensor, "entities width"]:
         """The rows that stand for an entity, without the padding."""
-        return self.entity[: self.num_entities]
+        return self.encode()[0][: self.num_entities]
 
-    def entity_rows(self, ids: Int[Tensor, "batch"]) -> Float[Tensor, "batch width"]:
-        # embedding, not indexing: its gradient is summed in a fixed order on every number of CPU threads
-        return functional.embedding(ids, self.entity)
-
-    def relation_rows(self, ids: Int[Tensor, "batch"]) -> Float[Tensor, "batch relation_width"]:
-        return functional.embedding(ids, self.relation)
-
-    def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch width"]:
-        return self.transform(self.entity_rows(heads), self.relation_rows(relations))
+    def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch query_width"]:
+        entity, relation = self.encode()
+        return self.transform(lookup(entity, heads), lookup(relation, relations))
 
     def score(
         self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"], tails: Int[Tensor, "batch"]
     ) -> Float[Tensor, "batch"]:
         """One score per triple."""
-        return self.similarity(self.query(heads, relations)[:, None], self.entity_rows(tails)[:, None])[:, 0, 0]
+        candidates = lookup(self.encode()[0], tails)[:, None]
+        return self.similarity(self.query(heads, relations)[:, None], candidates)[:, 0, 0]
 
     def score_all(
         self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]
@@ -129,3 +138,8 @@ class Model(nn.Module, ABC):
             )
         for name, table in mine.items():
             table.copy_(tables[name])
+
+
+def lookup(table: Float[Tensor, "rows width"], ids: Int[Tensor, "batch"]) -> Float[Tensor, "batch width"]:
+    # embedding, not indexing: its gradient is summed in a fixed order on every number of CPU threads
+    return functional.embedding(ids, table)

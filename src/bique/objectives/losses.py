@@ -5,6 +5,8 @@ With y = (1 - smoothing)·[candidate = target] + smoothing/candidates, the smoot
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor
 from torch.nn import functional
 
@@ -27,6 +29,38 @@ def logistic_loss(
     """
     target = scores.gather(1, targets[:, None])[:, 0]
     return functional.softplus(scores).sum(1) - (1 - smoothing) * target - smoothing * scores.mean(1)
+
+
+def binary_cross_entropy(
+    scores: Float[Tensor, "batch candidates"],
+    labels: Float[Tensor, "batch candidates"],
+    smoothing: float = 0.0,
+    share: Literal["textbook", "published"] = "textbook",
+) -> Float[Tensor, "batch"]:
+    """1-N: the mean over all candidates of log(1 + exp(score)) − y·score, with labels 1 for every known tail.
+
+    y = (1 − ε)·label + ε/candidates, or + 1/candidates as it was published.
+    """
+    base = (smoothing if share == "textbook" else float(smoothing > 0)) / scores.shape[1]
+    return functional.softplus(scores).mean(1) - (((1 - smoothing) * labels + base) * scores).mean(1)
+
+
+def margin_loss(scores: Float[Tensor, "batch candidates"], margin: float) -> Float[Tensor, "batch"]:
+    """The target first, then negatives: the mean of max(0, γ − target + negative)."""
+    return functional.relu(margin - scores[:, :1] + scores[:, 1:]).mean(1)
+
+
+def self_adversarial_loss(
+    scores: Float[Tensor, "batch candidates"], margin: float, temperature: float
+) -> Float[Tensor, "batch"]:
+    """The target first, then negatives: −½ log σ(γ + target) − ½ Σ p log σ(−γ − negative) (Sun et al., 2019).
+
+    p = softmax(α · negatives) counts as a constant.
+    """
+    target, negatives = scores[:, 0], scores[:, 1:]
+    weights = (temperature * negatives.detach()).softmax(1)
+    away = (weights * functional.logsigmoid(-margin - negatives)).sum(1)
+    return -(functional.logsigmoid(margin + target) + away) / 2
 
 
 def weighted_mean(losses: Float[Tensor, "batch"], weights: Float[Tensor, "batch"] | None = None) -> Float[Tensor, ""]:

@@ -26,21 +26,44 @@ class _CubedGroupNorm(torch.autograd.Function):
         return gradient[0][:, None, None, None] * 3 * lengths * groups
 
 
-def cubed_group_norm(rows: Float[Tensor, "batch 4 units 2"]) -> Float[Tensor, "batch"]:
-    """Σ over units of ‖biquaternion as 8 reals‖³."""
-    return _CubedGroupNorm.apply(rows)  # type: ignore[no-any-return]
+def cubed_group_norm(units: Float[Tensor, "batch c units s"]) -> Float[Tensor, "batch"]:
+    """Σ over units of (length of its c·s reals)³."""
+    return _CubedGroupNorm.apply(units)  # type: ignore[no-any-return]
 
 
-def group_n3(
-    head: Float[Tensor, "batch 4 units 2"],
-    tail: Float[Tensor, "batch 4 units 2"],
-    relation: list[Float[Tensor, "batch 4 units 2"]],
+def cubes(units: Float[Tensor, "batch c units s"]) -> Float[Tensor, "batch"]:
+    """Σ |x|³ over single reals."""
+    return units.abs().pow(3).sum((1, 2, 3))
+
+
+def squares(units: Float[Tensor, "batch c units s"]) -> Float[Tensor, "batch"]:
+    """Σ x²."""
+    return units.square().sum((1, 2, 3))
+
+
+SIZES = {"group_n3": cubed_group_norm, "n3": cubes, "l2": squares}
+
+
+def embedding_penalty(
+    head: Float[Tensor, "batch c units s"],
+    tail: Float[Tensor, "batch c units s"],
+    relation: list[Float[Tensor, "batch c_r units_r s_r"]],
     *,
+    kind: str,
     weight: float,
     entity: float,
     relation_weight: float,
 ) -> Float[Tensor, "batch"]:
-    """weight · (entity·(|head|³ + |tail|³) + relation_weight·Σ|relation part|³)."""
-    entities = cubed_group_norm(head) + cubed_group_norm(tail)
-    relations = torch.stack([cubed_group_norm(part) for part in relation]).sum(0)
-    return weight * (entity * entities + relation_weight * relations)
+    """weight · (entity·(|head| + |tail|) + relation_weight·Σ|relation part|), |·| as `kind` says."""
+    size = SIZES[kind]
+    total = entity * (size(head) + size(tail))
+    for part in relation:
+        total = total + relation_weight * size(part)
+    return weight * total
+
+
+def dura(
+    query: Float[Tensor, "batch query_width"], tail: Float[Tensor, "batch width"], weight: float
+) -> Float[Tensor, "batch"]:
+    """weight · (|query|² + |tail|²) (Zhang et al., 2020); the inverse triple gives the other half of their formula."""
+    return weight * (query.square().sum(1) + tail.square().sum(1))

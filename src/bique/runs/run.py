@@ -25,7 +25,7 @@ from bique.evaluation import Evaluation, Protocol, Ranking, evaluate
 from bique.graph import SPLITS, Graph, Vocabulary
 from bique.graph.catalog import locate
 from bique.graph.download import Progress
-from bique.models import MODELS, Model
+from bique.models import MODELS, Model, build_model
 from bique.runs.checkpoint import Checkpoint, read_checkpoint, read_record, write_checkpoint
 from bique.version import VERSION
 
@@ -118,9 +118,9 @@ class Run:
                 f"{self.path}: has no best checkpoint yet; train it with: bique resume {quote(str(self.path))}"
             )
         checkpoint = read_checkpoint(self.best)
-        model = MODELS[self.config.model.name].from_config(
-            self.config.model, self.names.num_entities, self.names.num_directed_relations, torch.Generator()
-        )
+        kind = MODELS[self.config.model.name]
+        # most models answer without their graph; one that passes messages along its facts cannot
+        model = build_model(self.config.model, self.graph() if kind.needs_facts else self.names, seed=0)
         model.load_tables(checkpoint.group("model"))
         return model.to(device).eval().requires_grad_(False), checkpoint.record
 

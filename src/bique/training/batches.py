@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bique.graph import Graph
+from bique.graph import Graph, Triples
 from bique.shapes import Int
 
 
 class Batches:
-    """The training facts in both directions, cut into batches; the last one may be short."""
+    """The training facts in both directions, cut into batches; the last one may be short.
 
-    def __init__(self, graph: Graph, batch_size: int, seed: int, device: torch.device) -> None:
-        facts = torch.from_numpy(graph.both_directions(graph.train).astype("int64"))
+    With `queries`, the distinct (head, relation) instead, their number in the place of the tail.
+    """
+
+    def __init__(self, graph: Graph, batch_size: int, seed: int, device: torch.device, queries: bool = False) -> None:
+        found = distinct_queries(graph) if queries else graph.both_directions(graph.train)
+        facts = torch.from_numpy(found.astype("int64"))
         self.facts: Int[Tensor, "facts 3"] = facts.to(device)
         self.batch_size, self.seed = min(batch_size, len(facts)), seed
         self.per_epoch = -(-len(facts) // self.batch_size)
@@ -30,3 +35,10 @@ class Batches:
 
     def batch(self, order: Int[Tensor, "facts"], step: int) -> Int[Tensor, "batch 3"]:
         return self.facts[order[step * self.batch_size : (step + 1) * self.batch_size]]
+
+
+def distinct_queries(graph: Graph) -> Triples:
+    """(head, relation, number) of every question that train has an answer to, in the order of `Graph.answers`."""
+    directed = graph.num_directed_relations
+    keys = np.unique(graph.both_directions(graph.train)[:, :2].astype(np.int64) @ np.array([directed, 1]))
+    return np.stack((keys // directed, keys % directed, np.arange(len(keys))), axis=1).astype(np.int32)

@@ -7,7 +7,7 @@ for all. The first steps of a sitting run uncaptured, as a capture needs warm ke
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from bique.kernels.sum_rows import Lookups
 from bique.shapes import Int
@@ -30,6 +30,8 @@ class CapturedSteps:
         self.cursor = torch.zeros(1, dtype=torch.int64, device=device)
         self.batch = _unpack(self.current[0], self.layout)
         self.loss_sum = torch.zeros(1, dtype=torch.float64, device=device)
+        norms = (nn.BatchNorm1d, nn.BatchNorm2d)
+        self.fills_up = not any(isinstance(layer, norms) for layer in engine.model.modules())
         self.graph: torch.cuda.CUDAGraph | None = None
         self.warm = 0
         self.planned = range(0)
@@ -44,6 +46,9 @@ class CapturedSteps:
         self.engine.tables_changed(steps_done)
 
     def step(self, order: Int[Tensor, "facts"], step: int) -> None:
+        if not self.fills_up and step == self.batches.per_epoch - 1:
+            self._short_step(order, step)
+            return
         if order is not self.order or step not in self.planned:
             self._make_plan(order, step)
         if self.cursor.device.type != "cuda":  # nothing to capture: the kernels are being interpreted
@@ -69,6 +74,13 @@ class CapturedSteps:
         padded = torch.nn.functional.pad(chosen, (0, short))
         valid = (torch.arange(count * size, device=facts.device) < len(chosen)).float()
         return make_batch(facts[padded].view(count, size, 3), valid.view(count, size), self.objective)
+
+    def _short_step(self, order: Tensor, step: int) -> None:
+        """The last batch by itself, as long as it is: triples that fill up would count in a batch's statistics."""
+        facts = self.batches.batch(order, step)
+        batch = make_batch(facts, torch.ones(len(facts), device=facts.device), self.objective)
+        self.engine.step(batch, self.loss_sum)
+        self.order = None  # the plan holds it, too: make a new one
 
     def _one(self) -> None:
         torch.index_select(self.plan, 0, self.cursor, out=self.current)

@@ -34,7 +34,8 @@ class Outcome:
 
 def train(run: Run, graph: Graph, reporter: Reporter = Silent(), stop: StopRequest | None = None) -> Outcome:
     """Train a run to its end, from its last checkpoint if it has one."""
-    with run.locked(), _determinism(run.config.training.deterministic):
+    # the random state of the process is the caller's
+    with run.locked(), _determinism(run.config.training.deterministic), torch.random.fork_rng():
         return _Loop(run, graph, reporter, stop or StopRequest()).run_to_end()
 
 

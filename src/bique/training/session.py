@@ -12,7 +12,6 @@ from bique.config import RunConfig
 from bique.errors import UserError
 from bique.graph import Graph
 from bique.models import build_model
-from bique.objectives import degree_weights
 from bique.runs import Checkpoint
 from bique.training.batches import Batches
 from bique.training.optimizers import load_optimizer_tensors, optimizer_tensors, rate_in
@@ -41,10 +40,11 @@ class Session:
         self.config, self.graph, self.device = config, graph, device
         self.place = Place()
         self.model = build_model(config.model, graph, config.training.seed).to(device)
-        self.batches = Batches(graph, config.training.batch_size, config.training.seed, device)
-        weights = target_weights(graph).to(device) if config.objective.target_weight == "degree" else None
-        self.objective = Objective(config.objective, config.penalty, weights)
+        queries = config.objective.loss == "binary"
+        self.batches = Batches(graph, config.training.batch_size, config.training.seed, device, queries)
+        self.objective = Objective.of(config, graph, device)
         self._rate_of: int | None = None
+        self._seeded = False
         self._copy: dict[str, torch.Tensor] | None = None
         self.optimizer, self.stepper = make_stepper(config, self.model, self.batches, self.objective)
 
@@ -53,6 +53,10 @@ class Session:
             self._rate_of = self.place.epoch
             epochs = self.config.training.epochs
             self.stepper.set_rate(rate_in(self.config.optimizer, self.place.epoch, epochs))
+        if self.device.type == "cpu" or not self._seeded:
+            # dropout and negatives of a step depend on its number alone; a captured step goes on from the first seed
+            torch.manual_seed((self.config.training.seed * 0x9E3779B97F4A7C15 + self.steps_done) % 2**63)
+            self._seeded = True
         self.stepper.step(self.batches.order(self.place.epoch), self.place.step)
         self.place.step += 1
 
@@ -126,11 +130,6 @@ class NotFiniteError(UserError):
             f"the loss or a table became {value} {when}; the last good checkpoint is kept. "
             "Try a smaller optimizer.learning_rate or another penalty.weight"
         )
-
-
-def target_weights(graph: Graph) -> torch.Tensor:
-    """The weight of each entity as a target, from its degree over head and tail in train."""
-    return degree_weights(torch.from_numpy(graph.degrees))
 
 
 def choose_device(wanted: str) -> torch.device:

@@ -1,42 +1,108 @@
-"""The plain step: query → scores of all candidates → loss + penalty → autograd → optimizer.
+"""The plain step: query → scores → loss + penalty → autograd → optimizer.
 
 Short, and the reference that the engine is tested against; it runs with `training.engine = "plain"`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from bique.config import ObjectiveConfig, PenaltyConfig
-from bique.models import Model
-from bique.objectives import group_n3, logistic_loss, softmax_cross_entropy, weighted_mean
+from bique.config import ObjectiveConfig, PenaltyConfig, RunConfig
+from bique.graph import Answers, Graph
+from bique.models import Model, lookup
+from bique.objectives import (
+    binary_cross_entropy,
+    degree_weights,
+    dura,
+    embedding_penalty,
+    logistic_loss,
+    margin_loss,
+    self_adversarial_loss,
+    softmax_cross_entropy,
+    weighted_mean,
+)
 from bique.shapes import Float, Int
 
 
+class Terms(NamedTuple):
+    """What a batch of triples costs, one number each."""
+
+    losses: Float[Tensor, "batch"]
+    penalties: Float[Tensor, "batch"] | None
+
+
+@dataclass(frozen=True)
 class Objective:
     """Loss plus penalty of a batch of triples, as the configuration says."""
 
-    def __init__(
-        self, loss: ObjectiveConfig, penalty: PenaltyConfig, weights: Float[Tensor, "entities"] | None = None
-    ) -> None:
-        self.loss, self.penalty, self.weights = loss, penalty, weights
+    loss: ObjectiveConfig
+    penalty: PenaltyConfig
+    target_weight: Float[Tensor, "entities"] | None = None
+    direction_weight: Float[Tensor, "relations"] | None = None
+    known: KnownTails | None = None
+
+    @classmethod
+    def of(cls, config: RunConfig, graph: Graph, device: torch.device) -> Objective:
+        targets = directions = known = None
+        if config.objective.target_weight == "degree":
+            targets = degree_weights(torch.from_numpy(graph.degrees)).to(device)
+        if config.objective.sampler == "bernoulli":
+            directions = bernoulli_weights(graph).to(device)
+        if config.objective.loss == "binary":
+            known = KnownTails.of(graph, device)
+        return cls(config.objective, config.penalty, targets, directions, known)
 
     def __call__(self, model: Model, batch: Int[Tensor, "batch 3"]) -> Float[Tensor, ""]:
-        heads, relations, tails = batch.unbind(1)
-        head, relation = model.entity_rows(heads), model.relation_rows(relations)
-        scores = model.similarity(model.transform(head, relation), model.entities)
-        total = weighted_mean(self.losses(scores, tails), self.target_weights(tails))
-        if self.penalty.weight:
-            total = total + self.penalties(model, head, relation, model.entity_rows(tails)).mean()
-        return total
+        terms = self.terms(model, batch)
+        total = weighted_mean(terms.losses, self.weights(batch))
+        return total if terms.penalties is None else total + terms.penalties.mean()
 
-    def losses(self, scores: Float[Tensor, "batch entities"], targets: Int[Tensor, "batch"]) -> Float[Tensor, "batch"]:
+    def weights(self, triples: Int[Tensor, "*n 3"]) -> Float[Tensor, "*n"] | None:
+        """How much each triple counts in the loss."""
+        if self.target_weight is not None:
+            return self.target_weight[triples[..., 2]]
+        return None if self.direction_weight is None else self.direction_weight[triples[..., 1]]
+
+    def terms(self, model: Model, batch: Int[Tensor, "batch 3"]) -> Terms:
+        heads, relations, tails = batch.unbind(1)
+        entity_table, relation_table = model.encode()
+        head, relation = lookup(entity_table, heads), lookup(relation_table, relations)
+        query = model.transform(head, relation)
+        penalties = None
+        if self.penalty.weight:
+            penalties = self.penalties(model, head, relation, lookup(entity_table, tails), query)
+        entities = entity_table[: model.num_entities]
+        if self.loss.negatives:
+            return Terms(self._sampled(model, query, entities, tails), penalties)
+        scores = model.similarity(query, entities)
+        if self.known is None:
+            return Terms(self.losses(scores, tails), penalties)
+        labels = self.known.labels(tails, model.num_entities, scores.dtype)
+        options = self.loss
+        return Terms(binary_cross_entropy(scores, labels, options.label_smoothing, options.smoothing_share), penalties)
+
+    def losses(
+        self, scores: Float[Tensor, "batch candidates"], targets: Int[Tensor, "batch"]
+    ) -> Float[Tensor, "batch"]:
         loss = logistic_loss if self.loss.loss == "logistic" else softmax_cross_entropy
         return loss(scores, targets, self.loss.label_smoothing)
 
-    def target_weights(self, targets: Int[Tensor, "*n"]) -> Float[Tensor, "*n"] | None:
-        return None if self.weights is None else self.weights[targets]
+    def _sampled(self, model: Model, query: Tensor, entities: Tensor, tails: Tensor) -> Float[Tensor, "batch"]:
+        """The target and wrong tails drawn anew for each triple; a drawn tail may happen to be true."""
+        options, shape = self.loss, (len(tails), self.loss.negatives)
+        drawn = torch.randint(model.num_entities, shape, device=tails.device, dtype=tails.dtype)
+        rows = lookup(entities, torch.cat((tails[:, None], drawn), dim=1).flatten())
+        scores = model.similarity(query[:, None], rows.view(*shape[:1], shape[1] + 1, -1))[:, 0]
+        if options.loss == "margin":
+            return margin_loss(scores, options.margin)
+        if options.loss == "self_adversarial":
+            return self_adversarial_loss(scores, options.margin, options.temperature)
+        return self.losses(scores, torch.zeros_like(tails))
 
     def penalties(
         self,
@@ -44,19 +110,71 @@ class Objective:
         head: Float[Tensor, "batch width"],
         relation: Float[Tensor, "batch relation_width"],
         tail: Float[Tensor, "batch width"],
+        query: Float[Tensor, "batch query_width"],
     ) -> Float[Tensor, "batch"]:
-        factors, options = model.factors(head, relation, tail), self.penalty
-        relation_parts = [factors.product]
-        if options.relation_part == "both" and factors.translation is not None:
-            relation_parts.append(factors.translation)
-        return group_n3(
+        options = self.penalty
+        if options.kind == "dura":
+            return dura(query, tail, options.weight)
+        factors = model.factors(head, relation, tail)
+        return embedding_penalty(
             factors.translated_head if options.head == "translated" else factors.head,
             factors.tail,
-            relation_parts,
+            factors.relation if options.relation_part == "both" else factors.relation[:1],
+            kind=options.kind,
             weight=options.weight,
             entity=options.entity,
             relation_weight=options.relation,
         )
+
+
+class KnownTails(NamedTuple):
+    """The tails of every (head, relation) in train, both directions: what the binary loss calls true.
+
+    Its batches hold queries: the third column of a "triple" is then the number of the query.
+    """
+
+    starts: Int[Tensor, "queries_plus_one"]
+    tails: Int[Tensor, "facts"]
+    most: list[int]
+    """most[n]: how many tails n queries may have at most; so a step has one shape, whatever its queries are."""
+
+    @classmethod
+    def of(cls, graph: Graph, device: torch.device) -> KnownTails:
+        answers = train_answers(graph)
+        counts = np.sort(np.diff(answers.starts))[::-1]
+        starts, tails = (torch.from_numpy(np.array(part)).long().to(device) for part in (answers.starts, answers.tails))
+        return cls(starts, tails, [0, *np.cumsum(counts).tolist()])
+
+    def labels(
+        self, queries: Int[Tensor, "batch"], num_entities: int, dtype: torch.dtype
+    ) -> Float[Tensor, "batch entities"]:
+        first = self.starts[queries.long()]
+        ends = (self.starts[queries.long() + 1] - first).cumsum(0)
+        pair = torch.arange(self.most[len(queries)], device=queries.device)
+        rows = torch.searchsorted(ends, pair, right=True).clamp(max=len(queries) - 1)
+        before = torch.cat((ends.new_zeros(1), ends))[rows]
+        known = self.tails[(first[rows] + pair - before).clamp(max=len(self.tails) - 1)]
+        # pairs beyond the last known tail go to a column that is cut off
+        columns = torch.where(pair < ends[-1], known, num_entities)
+        labels = torch.zeros(len(queries), num_entities + 1, dtype=dtype, device=queries.device)
+        return labels.index_put((rows, columns), torch.ones((), dtype=dtype, device=queries.device))[:, :-1]
+
+
+def train_answers(graph: Graph) -> Answers:
+    return Answers.from_triples(graph.both_directions(graph.train), graph.num_directed_relations)
+
+
+def bernoulli_weights(graph: Graph) -> Float[Tensor, "relations"]:
+    """Of both directions of each relation: 2·heads per tail/(tails per head + heads per tail) for its tails."""
+    weights = torch.ones(graph.num_directed_relations)
+    for relation in range(graph.num_relations):
+        facts = graph.train[graph.train[:, 1] == relation]
+        if len(facts):
+            tails_per_head = len(facts) / len(np.unique(facts[:, 0]))
+            heads_per_tail = len(facts) / len(np.unique(facts[:, 2]))
+            weights[relation] = 2 * heads_per_tail / (tails_per_head + heads_per_tail)
+            weights[graph.inverse(relation)] = 2 - weights[relation]
+    return weights
 
 
 def take_step(

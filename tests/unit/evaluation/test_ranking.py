@@ -9,12 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bique.config import EvaluationConfig, ModelConfig
+from bique.config import BiQUEConfig, EvaluationConfig
 from bique.errors import UserError
 from bique.evaluation import Blocks, FrequencyBaseline, Ranking, evaluate, rank_queries, score_tiles
 from bique.evaluation.metrics import MEANS
 from bique.graph import Answers
-from bique.models import BiQUE, build_model
+from bique.models import BiQUE, Size, build_model
 
 QUERIES, CANDIDATES = Blocks.on(torch.device("cpu"))
 
@@ -61,7 +61,7 @@ def test_ties_count_against_the_target_half_or_not_at_all() -> None:
 @pytest.mark.parametrize("units", [3, 16])
 def test_rank_does_not_depend_on_memory_or_tile_size(units: int) -> None:
     entities = 3 * CANDIDATES + 17
-    model = BiQUE(entities, 4, units=units, generator=torch.Generator().manual_seed(0), scale=1.0)
+    model = BiQUE(BiQUEConfig(units=units, initial_scale=1.0), Size(entities, 4), torch.Generator().manual_seed(0))
     generator = np.random.default_rng(0)
     queries = generator.integers(0, (entities, 4, entities), (2 * QUERIES + 5, 3)).astype(np.int32)
     answers = Answers.from_triples(queries, 4)
@@ -75,7 +75,7 @@ def test_rank_does_not_depend_on_memory_or_tile_size(units: int) -> None:
 def test_equal_embeddings_tie_wherever_they_stand() -> None:
     """Twins at the two ends of the table, in blocks of different fill, get the same score to the last bit."""
     entities = 2 * CANDIDATES + 3
-    model = BiQUE(entities, 2, units=8, generator=torch.Generator().manual_seed(3), scale=1.0)
+    model = BiQUE(BiQUEConfig(units=8, initial_scale=1.0), Size(entities, 2), torch.Generator().manual_seed(3))
     twins = [0, 1, CANDIDATES - 1, CANDIDATES, entities - 1]
     with torch.no_grad():
         model.entity[twins] = model.entity[0].clone()
@@ -86,7 +86,7 @@ def test_equal_embeddings_tie_wherever_they_stand() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_a_score_that_is_not_finite_is_an_error_never_rank_one(value: float, small_graph) -> None:
-    model = build_model(ModelConfig(units=2), small_graph, 0)
+    model = build_model(BiQUEConfig(units=2), small_graph, 0)
     with torch.no_grad():
         model.entity[3, 5] = value
     with pytest.raises(UserError, match="not a finite number"):
@@ -94,7 +94,7 @@ def test_a_score_that_is_not_finite_is_an_error_never_rank_one(value: float, sma
 
 
 def test_evaluation_does_not_change_the_known_answers(small_graph) -> None:
-    model = build_model(ModelConfig(units=2), small_graph, 0)
+    model = build_model(BiQUEConfig(units=2), small_graph, 0)
     before = small_graph.answers.tails.copy()
     first, second = (evaluate(model, small_graph, "test").metrics for _ in range(2))
     assert first == second
@@ -104,7 +104,7 @@ def test_evaluation_does_not_change_the_known_answers(small_graph) -> None:
 def test_unseen_entities_stay_in_the_evaluation(small_graph) -> None:
     from dataclasses import replace
 
-    model = build_model(ModelConfig(units=2), small_graph, 0)
+    model = build_model(BiQUEConfig(units=2), small_graph, 0)
     seen_once = replace(small_graph, train=small_graph.train[:3])
     assert evaluate(model, seen_once, "test").metrics.queries == 2 * len(small_graph.test)
 
@@ -130,7 +130,7 @@ def test_a_baseline_too_large_to_count_is_refused(small_graph, monkeypatch) -> N
 
 
 def test_the_breakdowns_add_up_to_the_whole(small_graph) -> None:
-    model = build_model(ModelConfig(units=2), small_graph, 0)
+    model = build_model(BiQUEConfig(units=2), small_graph, 0)
     evaluation = evaluate(model, small_graph, "test", EvaluationConfig(ties="mean"))
     for kind, rows in evaluation.breakdown(small_graph).items():
         assert sum(row.queries for row in rows.values()) == evaluation.metrics.queries, kind
@@ -139,7 +139,7 @@ def test_the_breakdowns_add_up_to_the_whole(small_graph) -> None:
 
 
 def test_the_breakdowns_are_those_of_a_plain_loop(small_graph) -> None:
-    evaluation = evaluate(build_model(ModelConfig(units=2), small_graph, 0), small_graph, "test")
+    evaluation = evaluate(build_model(BiQUEConfig(units=2), small_graph, 0), small_graph, "test")
     degrees = Counter(int(entity) for head, _, tail in small_graph.train for entity in (head, tail))
     expected: dict[str, dict[str, list[float]]] = {"direction": {}, "relation": {}, "degree": {}}
     triples = [tuple(map(int, triple)) for triple in small_graph.test]
@@ -159,7 +159,7 @@ def test_the_breakdowns_are_those_of_a_plain_loop(small_graph) -> None:
 
 
 def test_what_a_bootstrap_resamples_has_the_mean_that_is_reported(small_graph) -> None:
-    evaluation = evaluate(build_model(ModelConfig(units=8), small_graph, 0), small_graph, "train")
+    evaluation = evaluate(build_model(BiQUEConfig(units=8), small_graph, 0), small_graph, "train")
     metrics = evaluation.metrics.as_dict()
     assert metrics["hits_at_3"] > 0
     for name in MEANS:
@@ -180,7 +180,7 @@ def test_the_memory_of_the_settings_is_what_ranking_gets(small_graph, monkeypatc
 
 
 def test_more_queries_than_a_block_are_refused_not_cut(small_graph) -> None:
-    model = build_model(ModelConfig(units=2), small_graph, 0)
+    model = build_model(BiQUEConfig(units=2), small_graph, 0)
     with pytest.raises(AssertionError):
         next(score_tiles(model, torch.zeros(QUERIES + 1, 16), 1 << 20))
 

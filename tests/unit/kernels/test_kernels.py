@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 
 from bique.algebra import as_biquaternion, as_reals, multiply
+from bique.config import BiQUEConfig
 from bique.kernels.all_candidates import all_candidates
 from bique.kernels.row_product import GroupPenalty, RowProduct, RowProductKernel
 from bique.kernels.score_slopes import score_slopes, score_slopes_plain
 from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
 from bique.kernels.tally import tally_
 from bique.kernels.update_table import Rule, State, update_table_, update_table_plain_
-from bique.models import BiQUE
+from bique.models import BiQUE, Size
 from bique.objectives import cubed_group_norm, logistic_loss, softmax_cross_entropy
 
 LOSSES = [(loss, smoothing) for loss in ("softmax", "logistic") for smoothing in (0.0, 0.2)]
@@ -136,7 +137,9 @@ def test_queries_and_their_gradients_are_the_models_own(
     kernel_device: torch.device, penalty: GroupPenalty, units: int, translation: bool
 ) -> None:
     generator = torch.Generator().manual_seed(0)
-    model = BiQUE(20, 6, units=units, translation=translation, scale=1.0, generator=generator).to(kernel_device)
+    model = BiQUE(BiQUEConfig(units=units, translation=translation, initial_scale=1.0), Size(20, 6), generator).to(
+        kernel_device
+    )
     product, width = model.row_product, 8 * units
     assert product is not None
     heads, relations, tails = (ids(high, 7, seed).to(kernel_device) for seed, high in enumerate((20, 6, 20)))
@@ -147,11 +150,11 @@ def test_queries_and_their_gradients_are_the_models_own(
     relation = model.relation.detach()[relations].requires_grad_()
     queries = model.transform(rows[:7], relation)
     factors = model.factors(rows[:7], relation, rows[7:])
-    penalties = penalty.tail * cubed_group_norm(factors.tail) + penalty.factor * cubed_group_norm(factors.product)
+    penalties = penalty.tail * cubed_group_norm(factors.tail) + penalty.factor * cubed_group_norm(factors.relation[0])
     head = factors.translated_head if penalty.translated_head else factors.head
     penalties = penalties + penalty.head * cubed_group_norm(head)
-    if factors.translation is not None:
-        penalties = penalties + penalty.translation * cubed_group_norm(factors.translation)
+    for part in factors.relation[1:]:
+        penalties = penalties + penalty.translation * cubed_group_norm(part)
     expected = torch.autograd.grad((queries, penalties), (rows, relation), (slopes, weights))
 
     found = kernel.queries(model.entity, model.relation, heads, relations, torch.float32)

@@ -2,29 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
-from bique.config import ModelConfig, ObjectiveConfig, PenaltyConfig
-from bique.models import MODELS, BiQUE, Model, build_model
+from bique.config import ModelConfig, ObjectiveConfig, PenaltyConfig, parse_config
+from bique.evaluation import Blocks, rank_queries
+from bique.graph import Answers, Graph
+from bique.models import MODELS, Model, build_model
+from bique.runs import Run, read_checkpoint
+from bique.training import Silent, StopRequest, train
 from bique.training.step import Objective
 
-VARIANTS = {
-    "bique": ModelConfig(units=3),
-    "without translation": ModelConfig(units=3, translation=False),
-    "vector norm": ModelConfig(units=3, relation_norm="vector"),
-    "unit norm": ModelConfig(units=3, relation_norm="unit"),
-}
-OBJECTIVES = {
-    "softmax": (ObjectiveConfig(), PenaltyConfig(weight=0.1)),
-    "logistic": (ObjectiveConfig(loss="logistic"), PenaltyConfig(weight=0.1, head="plain", relation_part="both")),
+NO_DROPOUT = {"input_dropout": 0.0, "feature_dropout": 0.0, "hidden_dropout": 0.0}
+SMALL: dict[str, dict[str, Any]] = {
+    "bique": {"units": 3},
+    "bique without translation": {"units": 3, "translation": False},
+    "bique, vector norm": {"units": 3, "relation_norm": "vector"},
+    "bique, unit norm": {"units": 3, "relation_norm": "unit"},
+    "transe": {"units": 6},
+    "transe, l1": {"units": 6, "norm": "l1"},
+    "distmult": {"units": 6},
+    "complex": {"units": 4},
+    "rotate": {"units": 4},
+    "quate": {"units": 3},
+    "duale": {"units": 2},
+    "conve": {"units": 16, "height": 4, "filters": 3, **NO_DROPOUT},
+    "interacte": {"units": 16, "height": 4, "filters": 3, "kernel": 3, "permutations": 2, **NO_DROPOUT},
+    "convtranse": {"units": 16, "channels": 3, "kernel": 3, **NO_DROPOUT},
+    "compgcn": {"units": 16, "start": 8, "height": 4, "filters": 3, "kernel": 3, "message_dropout": 0.0, **NO_DROPOUT},
+    "compgcn, multiply": {
+        "units": 16,
+        "start": 8,
+        "height": 4,
+        "filters": 3,
+        "kernel": 3,
+        "composition": "multiply",
+        "message_dropout": 0.0,
+        **NO_DROPOUT,
+    },
+    "murp": {"units": 6},
+    "roth": {"units": 6},
+    "refh": {"units": 6},
+    "atth": {"units": 6},
 }
 
 
-@pytest.fixture(params=VARIANTS)
-def model(request: pytest.FixtureRequest, small_graph) -> Model:
-    config = VARIANTS[request.param].model_copy(update={"initial_scale": 0.5})
-    return build_model(config, small_graph, seed=7).double()
+def configured(name: str, **options: Any) -> ModelConfig:
+    model = name.replace(" ", ",").split(",")[0]
+    return parse_config({"dataset": "small", "model": {"name": model, **SMALL[name], **options}}).model
+
+
+@pytest.fixture(params=SMALL)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def model(name: str, small_graph: Graph) -> Model:
+    """In evaluation mode, in float64, far from its start."""
+    return build_model(configured(name, initial_scale=0.5), small_graph, seed=7).double().eval()
 
 
 def some_triples(model: Model, count: int = 20) -> torch.Tensor:
@@ -34,7 +74,12 @@ def some_triples(model: Model, count: int = 20) -> torch.Tensor:
 
 
 def test_every_model_of_the_table_is_tried_here() -> None:
-    assert {config.name for config in VARIANTS.values()} == set(MODELS)
+    assert {configured(name).name for name in SMALL} == set(MODELS)
+
+
+def test_every_model_says_its_formula_first() -> None:
+    for kind in MODELS.values():
+        assert kind.__doc__.splitlines()[0].startswith(("score(h, r, t) = ", "ConvE over "))
 
 
 def test_score_of_one_triple_is_its_entry_among_all_candidates(model: Model) -> None:
@@ -42,18 +87,32 @@ def test_score_of_one_triple_is_its_entry_among_all_candidates(model: Model) -> 
     torch.testing.assert_close(model.score(h, r, t), model.score_all(h, r).gather(1, t[:, None])[:, 0])
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_gradients_are_those_of_finite_differences(model: Model, name: str) -> None:
-    objective = Objective(*OBJECTIVES[name])
-    batch = some_triples(model, 5)
+def test_scores_are_finite_at_the_start_and_far_from_it(name: str, small_graph: Graph) -> None:
+    for scale in (1e-3, 3.0, 100.0):
+        model = build_model(configured(name, initial_scale=scale), small_graph, seed=0).eval()
+        h, r, _ = some_triples(model).unbind(1)
+        assert torch.isfinite(model.score_all(h, r)).all()
 
-    def loss(entity: torch.Tensor, relation: torch.Tensor) -> torch.Tensor:
-        return torch.func.functional_call(
-            _Call(model, objective), {"model.entity": entity, "model.relation": relation}, (batch,)
-        )
 
-    tables = [table.detach().clone().requires_grad_() for table in (model.entity, model.relation)]
-    assert torch.autograd.gradcheck(loss, tables, fast_mode=True)
+OBJECTIVES = {
+    "softmax, group n3": (ObjectiveConfig(), PenaltyConfig(weight=0.1)),
+    "logistic, n3": (ObjectiveConfig(loss="logistic"), PenaltyConfig(weight=0.1, kind="n3", head="plain")),
+    "smoothed, l2": (ObjectiveConfig(label_smoothing=0.1), PenaltyConfig(weight=0.1, kind="l2")),
+    "softmax, dura": (ObjectiveConfig(), PenaltyConfig(weight=0.1, kind="dura")),
+}
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_gradients_are_those_of_finite_differences(model: Model, objective: str) -> None:
+    function, batch = Objective(*OBJECTIVES[objective]), some_triples(model, 5)
+    names, tables = zip(*model.named_parameters(), strict=True)
+
+    def loss(*values: torch.Tensor) -> torch.Tensor:
+        given = {f"model.{one}": value for one, value in zip(names, values, strict=True)}
+        return torch.func.functional_call(_Call(model, function), given, (batch,))
+
+    values = [table.detach().clone().requires_grad_() for table in tables]
+    assert torch.autograd.gradcheck(loss, values, fast_mode=True, atol=1e-4)
 
 
 class _Call(torch.nn.Module):
@@ -73,39 +132,86 @@ def test_padding_rows_take_part_in_nothing(model: Model) -> None:
         model.entity[model.num_entities :] = 1e6
     torch.testing.assert_close(model.score_all(h, r), before, rtol=0, atol=0)
     assert model.tables()["entity"].shape[0] == model.num_entities
-    Objective(*OBJECTIVES["softmax"])(model, some_triples(model)).backward()
+    Objective(*OBJECTIVES["softmax, group n3"])(model, some_triples(model)).backward()
     assert model.entity.grad[model.num_entities :].abs().max() == 0
     assert len(model.entity) % 128 == 0
 
 
-def test_the_seed_alone_decides_the_start(small_graph) -> None:
-    one, same, other = (build_model(VARIANTS["bique"], small_graph, seed).tables()["entity"] for seed in (1, 1, 2))
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
+def test_the_seed_alone_decides_the_start(name: str, small_graph: Graph) -> None:
+    torch.manual_seed(5)  # the global state has no say, and is left alone
+    before = torch.random.get_rng_state()
+    one = build_model(configured(name), small_graph, 1).tables()
+    assert torch.equal(before, torch.random.get_rng_state())
+    torch.manual_seed(6)
+    same, other = (build_model(configured(name), small_graph, seed).tables() for seed in (1, 2))
+    assert all(torch.equal(one[key], same[key]) for key in one)
+    assert not torch.equal(one["entity"], other["entity"])
 
 
-def test_real_coefficients_make_bique_quate() -> None:
-    """With imaginary parts 0 the score is the quaternion product's: nothing of the hyperbolic part is left."""
-    model = BiQUE(6, 4, units=2, generator=torch.Generator().manual_seed(0), scale=1.0).double()
-    with torch.no_grad():
-        for table in (model.entity, model.relation):
-            table.view(len(table), -1, 2)[..., 1] = 0
-    h, r, t = some_triples(model).unbind(1)
-    p = (model.entity[h] + model.relation[r, 16:]).view(-1, 4, 2, 2)[..., 0]
-    q = model.relation[r, :16].view(-1, 4, 2, 2)[..., 0]
-    w = p[:, 0] * q[:, 0] - (p[:, 1:] * q[:, 1:]).sum(1)
-    v = p[:, :1] * q[:, 1:] + p[:, 1:] * q[:, :1] + torch.linalg.cross(p[:, 1:], q[:, 1:], dim=1)
-    rotated = torch.cat([w[:, None], v], dim=1)
-    expected = (rotated * model.entity[t].view(-1, 4, 2, 2)[..., 0]).sum((1, 2))
-    torch.testing.assert_close(model.score(h, r, t), expected)
+def test_ranks_do_not_depend_on_tile_size(name: str, small_graph: Graph) -> None:
+    """With more entities than a block has."""
+    from bique.graph import Vocabulary
+
+    queries, candidates = Blocks.on(torch.device("cpu"))
+    count = 2 * candidates + 17
+    triples = np.random.default_rng(0).integers(0, (count, 3, count), (queries + 5, 3)).astype(np.int32)
+    large = replace(
+        small_graph, entities=Vocabulary.from_names(f"{i:05d}" for i in range(count)), train=triples, path=None
+    )
+    model = build_model(configured(name, initial_scale=0.5), large, seed=0).eval()
+    answers = Answers.from_triples(triples, 6)
+    found = [rank_queries(model, triples, answers, memory) for memory in (1, 1 << 30)]
+    np.testing.assert_array_equal(found[0].better, found[1].better)
+    np.testing.assert_array_equal(found[0].equal, found[1].equal)
 
 
-def test_translation_is_a_preference_of_the_relation_for_tails() -> None:
-    """⟨(Q_h + Q⁺)Q^×, Q_t⟩ − ⟨Q_h Q^×, Q_t⟩ does not depend on the head."""
-    model = BiQUE(6, 4, units=2, generator=torch.Generator().manual_seed(0), scale=1.0).double()
-    heads, relation = torch.arange(6), torch.full((6,), 2)
-    translated = model.score_all(heads, relation)
-    with torch.no_grad():
-        model.relation[:, 16:] = 0
-    preference = translated - model.score_all(heads, relation)
-    torch.testing.assert_close(preference, preference[:1].expand(6, -1))
+class StopAt(Silent):
+    def __init__(self, stop: StopRequest, steps: int) -> None:
+        self.stop, self.left = stop, steps
+
+    def stepped(self, epoch: int, step: int) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.stop.signal = 2
+
+
+REGIMES: dict[str, dict[str, Any]] = {
+    "all candidates": {"penalty": {"weight": 0.01}},
+    "binary": {
+        "objective": {"loss": "binary", "label_smoothing": 0.1, "smoothing_share": "published"},
+        "penalty": {"weight": 0.0},
+        "optimizer": {"name": "adam", "learning_rate": 0.003},
+    },
+    "negatives": {
+        "objective": {"loss": "self_adversarial", "negatives": 5, "margin": 2.0},
+        "optimizer": {"name": "adam", "learning_rate": 0.003},
+        "penalty": {"weight": 0.0},
+    },
+}
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_a_stopped_run_goes_on_to_the_same_bits(
+    name: str, regime: str, small_graph_directory: Any, tmp_path: Any
+) -> None:
+    """With dropout where the model has it: what a step draws depends on its number alone."""
+    options = {key: value for key, value in SMALL[name].items() if "dropout" not in key}
+    model = {"name": configured(name).name, **options}
+    training = {"epochs": 3, "batch_size": 50, "validate_every": 2, "device": "cpu"}
+    config = parse_config(
+        {"graph": str(small_graph_directory), "model": model, "training": training, **REGIMES[regime]}
+    )
+    graph = Graph.open(small_graph_directory)
+    whole, broken = (Run.create(config, graph, tmp_path / one) for one in ("whole", "broken"))
+    train(whole, graph)
+    stop = StopRequest()
+    assert train(broken, graph, StopAt(stop, 6), stop).ended == "stopped"
+    assert train(Run.open(broken.path), graph).ended == "finished"
+    for file in ("last", "best"):
+        mine, theirs = (read_checkpoint(getattr(run, file)).tensors for run in (whole, broken))
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+    loaded, _ = whole.model()
+    assert not loaded.training
+    h, r, _ = some_triples(loaded).unbind(1)
+    assert torch.equal(loaded.score_all(h, r), Run.open(whole.path).model()[0].score_all(h, r))

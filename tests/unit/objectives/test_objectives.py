@@ -8,7 +8,7 @@ from torch.nn import functional
 from bique.objectives import (
     cubed_group_norm,
     degree_weights,
-    group_n3,
+    embedding_penalty,
     logistic_loss,
     softmax_cross_entropy,
     weighted_mean,
@@ -94,5 +94,6 @@ def test_the_penalty_of_a_zero_biquaternion_has_gradient_zero_not_nan() -> None:
 def test_group_n3_puts_its_weights_where_it_says() -> None:
     one = torch.zeros(2, 4, 1, 2, dtype=torch.float64)
     one[:, 0, 0, 0] = torch.tensor([1.0, 2.0])
-    penalty = group_n3(one, 2 * one, [one, one], weight=0.5, entity=3.0, relation_weight=0.25)
+    weights = {"kind": "group_n3", "weight": 0.5, "entity": 3.0, "relation_weight": 0.25}
+    penalty = embedding_penalty(one, 2 * one, [one, one], **weights)
     assert penalty.tolist() == [0.5 * (3.0 * (1 + 8) + 0.25 * (1 + 1)), 0.5 * (3.0 * (8 + 64) + 0.25 * (8 + 8))]

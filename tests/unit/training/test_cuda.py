@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from bique.config import RunConfig, parse_config
+from bique.config import BiQUEConfig, RunConfig, parse_config
 from bique.evaluation import Blocks, rank_queries
 from bique.graph import Answers, Graph
-from bique.models import BiQUE
+from bique.models import BiQUE, Size
 from bique.runs import Run, read_checkpoint
 from bique.training import train
 
@@ -34,6 +34,11 @@ def trained(directory: Path, path: Path, **training: Any) -> Run:
     return run
 
 
+def a_model(entities: int, units: int) -> BiQUE:
+    config = BiQUEConfig(units=units, initial_scale=1.0)
+    return BiQUE(config, Size(entities, 4), torch.Generator().manual_seed(0))
+
+
 def ranked(model: BiQUE, memory: int) -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(0)
     shape = (model.num_entities, model.num_relations, model.num_entities)
@@ -51,14 +56,18 @@ def test_auto_takes_the_cuda_device_and_learns_what_the_cpu_learns(small_graph_d
 
 
 def test_ranks_in_double_precision_are_the_cpus() -> None:
-    model = BiQUE(2 * CANDIDATES + 17, 4, units=8, generator=torch.Generator().manual_seed(0), scale=1.0).double()
+    model = BiQUE(
+        BiQUEConfig(units=8, initial_scale=1.0), Size(2 * CANDIDATES + 17, 4), torch.Generator().manual_seed(0)
+    ).double()
     on_cpu = ranked(model, 1 << 30)
     on_cuda = ranked(model.cuda(), 1 << 30)
     np.testing.assert_array_equal(on_cpu, on_cuda)
 
 
 def test_rank_does_not_depend_on_tile_size_on_cuda() -> None:
-    model = BiQUE(3 * CANDIDATES + 17, 4, units=16, generator=torch.Generator().manual_seed(0), scale=1.0).cuda()
+    model = BiQUE(
+        BiQUEConfig(units=16, initial_scale=1.0), Size(3 * CANDIDATES + 17, 4), torch.Generator().manual_seed(0)
+    ).cuda()
     block = QUERIES * CANDIDATES * 4
     for memory in (1, 2 * block):
         np.testing.assert_array_equal(ranked(model, memory), ranked(model, 1 << 30))

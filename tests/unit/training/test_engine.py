@@ -12,12 +12,12 @@ from bique.config import RunConfig, parse_config
 from bique.errors import UserError
 from bique.graph import Graph
 from bique.models import Model, build_model
+from bique.objectives import degree_weights
 from bique.training import Session
 from bique.training.batches import Batches
 from bique.training.capture import CapturedSteps
-from bique.training.engine import AutogradFront, Engine, ProductFront, choose_precision
+from bique.training.engine import Engine, ProductFront, RowsFront, choose_precision
 from bique.training.optimizers import make_optimizer
-from bique.training.session import target_weights
 from bique.training.step import Objective
 from bique.training.stepper import EngineSteps, PlainSteps, make_stepper
 
@@ -51,8 +51,7 @@ def tiny_graph(small_graph: Graph) -> Graph:
 def parts(config: RunConfig, graph: Graph, device: torch.device) -> tuple[Model, Batches, Objective]:
     model = build_model(config.model, graph, 0).to(device)
     batches = Batches(graph, config.training.batch_size, 0, device)
-    weights = target_weights(graph).to(device) if config.objective.target_weight == "degree" else None
-    return model, batches, Objective(config.objective, config.penalty, weights)
+    return model, batches, Objective.of(config, graph, device)
 
 
 def ten_steps(stepper: Any, batches: Batches) -> list[float]:
@@ -97,7 +96,7 @@ def test_ten_steps_by_kernels_are_ten_plain_steps(variant: str, kernel_device: t
     expected = ten_steps(plain, batches)
     mine, batches, objective = parts(config, tiny_graph, kernel_device)
     engine = Engine(config, mine, make_optimizer(config.optimizer, mine), objective, "fp32", kernels=True)
-    assert isinstance(engine.front, AutogradFront if variant == "normalised" else ProductFront)
+    assert isinstance(engine.front, RowsFront if variant == "normalised" else ProductFront)
     stepper = CapturedSteps(engine, batches, objective)
     assert ten_steps(stepper, batches) == pytest.approx(expected, rel=1e-5)
     assert (stepper.graph is not None) == (kernel_device.type == "cuda")
@@ -135,7 +134,7 @@ def test_the_plan_holds_the_batches_of_the_plain_path(tiny_graph: Graph) -> None
         size = len(expected)
         found = torch.stack(steps.batch[:3], dim=1)
         assert torch.equal(found[:size].long(), expected)
-        weights = target_weights(tiny_graph)[expected[:, 2]]
+        weights = degree_weights(torch.from_numpy(tiny_graph.degrees))[expected[:, 2]]
         torch.testing.assert_close(steps.batch.loss_weights[:size], weights / weights.sum())
         torch.testing.assert_close(steps.batch.penalty_weights[:size], torch.full((size,), 1 / size))
         assert steps.batch.loss_weights[size:].sum() == 0

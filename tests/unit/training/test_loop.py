@@ -11,10 +11,11 @@ import torch
 from bique.config import RunConfig, parse_config
 from bique.errors import UserError
 from bique.graph import Graph
+from bique.objectives import degree_weights
 from bique.runs import Run, read_checkpoint
 from bique.training import Session, Silent, StopRequest, make_plan, train
 from bique.training.batches import Batches
-from bique.training.session import NotFiniteError, target_weights
+from bique.training.session import NotFiniteError
 from bique.training.step import take_step
 
 
@@ -218,17 +219,17 @@ def test_target_weights_of_the_settings_reach_the_loss(small_graph_directory: Pa
     batch = session.batches.facts[:9]
     h, r, t = batch.unbind(1)
     logarithms = session.model.score_all(h, r).log_softmax(1)
-    weights = target_weights(graph)[t]
+    weights = degree_weights(torch.from_numpy(graph.degrees))[t]
     expected = -(weights * logarithms[torch.arange(9), t]).sum() / weights.sum()
     torch.testing.assert_close(session.objective(session.model, batch), expected)
 
 
 def test_the_optimizer_is_the_one_of_the_settings(small_graph: Graph) -> None:
-    from bique.config import ModelConfig, OptimizerConfig
+    from bique.config import BiQUEConfig, OptimizerConfig
     from bique.models import build_model
     from bique.training.optimizers import make_optimizer
 
-    model = build_model(ModelConfig(units=1), small_graph, 0)
+    model = build_model(BiQUEConfig(units=1), small_graph, 0)
     adam = make_optimizer(OptimizerConfig(name="adam", learning_rate=0.3, eps=1e-5, betas=(0.5, 0.6)), model)
     assert isinstance(adam, torch.optim.Adam)
     assert {name: adam.defaults[name] for name in ("lr", "eps", "betas")} == {
@@ -298,7 +299,7 @@ def test_target_weights_follow_the_degree_over_head_and_tail(small_graph: Graph)
         degrees[head] += 1
         degrees[tail] += 1
     expected = [0.1 + 0.9 * degree / max(degrees) for degree in degrees]
-    assert target_weights(small_graph).tolist() == pytest.approx(expected)
+    assert degree_weights(torch.from_numpy(small_graph.degrees)).tolist() == pytest.approx(expected)
 
 
 def test_cuda_asked_for_where_there_is_none_is_one_sentence(small_graph_directory: Path, tmp_path: Path) -> None:

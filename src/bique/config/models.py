@@ -1,0 +1,189 @@
+"""The settings of each model. `model.name` says which of these sections a recipe's [model] is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from bique.config.section import Above0, Positive, Section
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+class ModelSection(Section):
+    initial_scale: Above0 = 1e-3
+    """Standard deviation of the normal distribution every table starts from."""
+
+
+class BiQUEConfig(ModelSection):
+    name: Literal["bique"] = "bique"
+    units: Positive = 32
+    """k, biquaternions per entity: an entity has 8·units reals."""
+    translation: bool = True
+    """Q_r⁺ before the product; false is the paper's ablation without it."""
+    relation_norm: Literal["none", "vector", "unit"] = "none"
+    """Q_r^× as it is, as a real vector of length 1 (Q^×⋆ of the paper), or as a unit biquaternion (Q^×◁)."""
+
+
+class DistMultConfig(ModelSection):
+    name: Literal["distmult"]
+    units: Positive = 256
+    """Reals per entity."""
+
+
+class ComplExConfig(ModelSection):
+    name: Literal["complex"]
+    units: Positive = 128
+    """Complex numbers per entity."""
+
+
+class QuatEConfig(ModelSection):
+    name: Literal["quate"]
+    units: Positive = 64
+    """Quaternions per entity."""
+
+
+class DualEConfig(ModelSection):
+    name: Literal["duale"]
+    units: Positive = 32
+    """Dual quaternions per entity: 8·units reals."""
+
+
+class TransEConfig(ModelSection):
+    name: Literal["transe"]
+    units: Positive = 256
+    """Reals per entity."""
+    norm: Literal["l1", "l2"] = "l2"
+    """The distance; l2 is one matrix product against all candidates, l1 is not."""
+
+
+class RotatEConfig(ModelSection):
+    name: Literal["rotate"]
+    units: Positive = 128
+    """Complex numbers per entity; a relation has as many angles."""
+
+
+class ConvolutionSection(ModelSection):
+    initial_scale: Above0 = 0.1
+    """Standard deviation of the normal distribution the embeddings start from."""
+    units: Positive = 200
+    """Reals per entity and relation."""
+    input_dropout: Share = 0.2
+    """Of the picture that is convolved."""
+    feature_dropout: Share = 0.2
+    """Of whole feature maps."""
+    hidden_dropout: Share = 0.3
+    """Of the query."""
+
+
+class ConvEConfig(ConvolutionSection):
+    name: Literal["conve"]
+    height: Positive = 20
+    """Rows of the picture of an embedding; it divides units."""
+    filters: Positive = 32
+    """Feature maps."""
+    kernel: Positive = 3
+    """Side of a filter."""
+
+    @model_validator(mode="after")
+    def a_picture(self) -> ConvEConfig:
+        if self.units % self.height:
+            raise ValueError(f"height = {self.height} does not divide units = {self.units}")
+        width = self.units // self.height
+        if self.kernel > min(2 * self.height, width):
+            raise ValueError(f"kernel = {self.kernel} is larger than the picture ({2 * self.height} × {width})")
+        return self
+
+
+class InteractEConfig(ConvolutionSection):
+    name: Literal["interacte"]
+    height: Positive = 10
+    """Rows of the picture of an embedding; it divides units."""
+    permutations: Positive = 1
+    """How many shuffled pictures are convolved."""
+    filters: Positive = 96
+    """Feature maps of each picture."""
+    kernel: Annotated[int, Field(ge=1, le=99)] = 9
+    """Side of a filter; odd."""
+
+    @model_validator(mode="after")
+    def a_picture(self) -> InteractEConfig:
+        if self.units % self.height:
+            raise ValueError(f"height = {self.height} does not divide units = {self.units}")
+        if self.kernel % 2 == 0:
+            raise ValueError(f"kernel = {self.kernel}: circular padding needs an odd one")
+        return self
+
+
+class ConvTransEConfig(ConvolutionSection):
+    name: Literal["convtranse"]
+    channels: Positive = 200
+    """Feature maps."""
+    kernel: Annotated[int, Field(ge=1, le=99)] = 5
+    """Length of a filter; odd, so that the length is kept."""
+
+    @model_validator(mode="after")
+    def an_odd_kernel(self) -> ConvTransEConfig:
+        if self.kernel % 2 == 0:
+            raise ValueError(f"kernel = {self.kernel}: keeping the length needs an odd one")
+        return self
+
+
+class CompGCNConfig(ConvolutionSection):
+    name: Literal["compgcn"]
+    start: Positive = 100
+    """Reals per entity and relation before the message passing; units after it."""
+    composition: Literal["subtract", "multiply", "correlate"] = "correlate"
+    """φ(x_u, z_r): x − z, x·z, or their circular correlation."""
+    message_dropout: Share = 0.1
+    """Of the messages that arrive."""
+    height: Positive = 20
+    """Rows of the picture of an embedding in the ConvE decoder; it divides units."""
+    filters: Positive = 200
+    """Feature maps of the decoder."""
+    kernel: Positive = 7
+    """Side of a filter of the decoder."""
+
+
+class MurPConfig(ModelSection):
+    name: Literal["murp"]
+    units: Positive = 128
+    """Dimension of the Poincaré ball."""
+
+
+class RotHConfig(ModelSection):
+    name: Literal["roth"]
+    units: Annotated[int, Field(ge=2, le=10**9, multiple_of=2)] = 128
+    """Dimension of the ball; even, as rotations act on pairs."""
+
+
+class RefHConfig(ModelSection):
+    name: Literal["refh"]
+    units: Annotated[int, Field(ge=2, le=10**9, multiple_of=2)] = 128
+    """Dimension of the ball; even, as reflections act on pairs."""
+
+
+class AttHConfig(ModelSection):
+    name: Literal["atth"]
+    units: Annotated[int, Field(ge=2, le=10**9, multiple_of=2)] = 128
+    """Dimension of the ball; even, as rotations and reflections act on pairs."""
+
+
+ModelConfig = (
+    BiQUEConfig
+    | DistMultConfig
+    | ComplExConfig
+    | QuatEConfig
+    | DualEConfig
+    | TransEConfig
+    | RotatEConfig
+    | ConvEConfig
+    | InteractEConfig
+    | ConvTransEConfig
+    | CompGCNConfig
+    | MurPConfig
+    | RotHConfig
+    | RefHConfig
+    | AttHConfig
+)

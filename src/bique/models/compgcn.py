@@ -1,0 +1,85 @@
+"""CompGCN (Vashishth et al., ICLR 2020): one layer of message passing, then ConvE."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bique.config.models import CompGCNConfig
+from bique.models.conve import ConvE
+from bique.models.layers import BIAS_WIDTH
+from bique.models.model import Size
+from bique.shapes import Float
+
+
+class CompGCN(ConvE):
+    """ConvE over x_v = tanh(BN(⅓(Σ_in W_in φ(x_u, z_r) + Σ_out W_out φ(x_u, z_r) + W_self φ(x_v, z₀)))), z_r' = W z_r
+
+    φ is a difference, a product or a circular correlation; edges are weighted by 1/√(deg u · deg v). As W is linear, it
+    acts once on the sums, not on every message.
+    """
+
+    needs_facts = True
+
+    def __init__(self, config: CompGCNConfig, size: Size, generator: torch.Generator) -> None:
+        super().__init__(config, size, generator, start=config.start)
+        assert size.facts is not None, "messages pass along facts"
+        self.start, self.composition, self.message_dropout = config.start, config.composition, config.message_dropout
+        facts = torch.as_tensor(size.facts).long()
+        half = len(facts) // 2  # the facts, then their inverted ones
+        for name, part in (("incoming", facts[:half]), ("outgoing", facts[half:])):
+            self.register_buffer(name, part, persistent=False)
+            self.register_buffer(f"{name}_weight", _edge_weights(part, size.num_entities), persistent=False)
+        self.itself = nn.Parameter(torch.randn(config.start, generator=generator) * config.initial_scale)
+        shape = config.start, config.units
+        self.weights = nn.ParameterList([torch.empty(shape) for _ in range(4)])
+        with torch.no_grad():
+            for weight in self.weights:
+                nn.init.xavier_normal_(weight, generator=generator)
+        self.node_norm = nn.BatchNorm1d(config.units)
+        self._kept: tuple[Tensor, Tensor] | None = None
+
+    def encode(self) -> tuple[Float[Tensor, "rows width"], Float[Tensor, "num_relations relation_width"]]:
+        """Made anew for every training step; in evaluation once."""
+        if self.training or torch.is_grad_enabled():
+            return self._propagate()
+        if self._kept is None:
+            self._kept = self._propagate()
+        return self._kept
+
+    def train(self, mode: bool = True) -> CompGCN:
+        self._kept = None
+        return super().train(mode)
+
+    def _propagate(self) -> tuple[Tensor, Tensor]:
+        x, bias = self.entity[:, : self.start], self.entity[:, self.start :]
+        into, out, itself, of_relations = self.weights
+        total = self._messages(x, "incoming") @ into + self._messages(x, "outgoing") @ out
+        total = total + self._compose(x, self.itself) @ itself
+        rows = torch.tanh(self.node_norm(total[: self.num_entities] / 3))
+        rows = functional.pad(rows, (0, 0, 0, len(self.entity) - self.num_entities))
+        width = functional.pad(bias, (0, BIAS_WIDTH - bias.shape[1]))
+        return torch.cat((rows, width), dim=1), self.relation @ of_relations
+
+    def _messages(self, x: Tensor, direction: str) -> Tensor:
+        """Σ over the edges into each entity."""
+        edges, weights = getattr(self, direction), getattr(self, f"{direction}_weight")
+        heads, relations, tails = edges.unbind(1)
+        message = self._compose(x[heads], self.relation[relations]) * weights[:, None]
+        message = functional.dropout(message, self.message_dropout, self.training)
+        return torch.zeros_like(x).index_add(0, tails, message)
+
+    def _compose(self, x: Tensor, z: Tensor) -> Tensor:
+        if self.composition == "subtract":
+            return x - z
+        if self.composition == "multiply":
+            return x * z
+        transformed = torch.fft.rfft(x).conj() * torch.fft.rfft(z)
+        return torch.fft.irfft(transformed, n=x.shape[-1])
+
+
+def _edge_weights(edges: Tensor, num_entities: int) -> Tensor:
+    """1/√(deg u · deg v), the degree as a head for u and as a tail for v."""
+    degrees = [torch.bincount(edges[:, place], minlength=num_entities).clamp(min=1) for place in (0, 2)]
+    return (degrees[0][edges[:, 0]] * degrees[1][edges[:, 2]]).float().rsqrt()

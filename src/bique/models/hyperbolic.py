@@ -1,0 +1,122 @@
+"""RotH, RefH and ATTH (Chami et al., ACL 2020): rotations, reflections or both, by attention, in the Poincaré ball."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from bique.algebra.poincare import distance_from_dots, exp0, into_ball, mobius_add
+from bique.config.models import AttHConfig, RefHConfig, RotHConfig
+from bique.models.model import Model, Size
+from bique.shapes import Float
+
+
+class Hyperbolic(Model):
+    """score(h, r, t) = −d_c(exp₀(T_r v_h) ⊕ r, exp₀ v_t)² + b_h + b_t, with a curvature −c learned for each relation.
+
+    An entity row is a tangent vector v, then b_h and b_t. A relation row is the tangent vector of r, the number whose
+    softplus is c, and what T_r needs. T_r keeps lengths, so it may act before exp₀.
+    """
+
+    dot_product = False
+
+    def __init__(
+        self, config: RotHConfig | RefHConfig | AttHConfig, size: Size, parts: int, generator: torch.Generator
+    ) -> None:
+        units = config.units
+        super().__init__(size, units + 2, units + 1 + parts * units, config.initial_scale, generator)
+        self.units = units
+        with torch.no_grad():
+            self.entity[:, units:] = 0
+            self.relation[:, units] = 1.0
+            angles = 2 * torch.rand(len(self.relation), parts * units, generator=generator) - 1
+            self.relation[:, units + 1 :] = angles
+
+    @abstractmethod
+    def turn(
+        self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch parts"]
+    ) -> Float[Tensor, "batch units"]:
+        """T_r v in the tangent space."""
+
+    def transform(
+        self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
+    ) -> Float[Tensor, "batch query_width"]:
+        """The point, b_h and c."""
+        r, raw, parts = relation.split([self.units, 1, relation.shape[-1] - self.units - 1], dim=-1)
+        c = functional.softplus(raw)
+        x = into_ball(exp0(self.turn(head[:, : self.units], parts), c), c)
+        moved = into_ball(mobius_add(x, into_ball(exp0(r, c), c), c), c)
+        return torch.cat((moved, head[:, self.units : self.units + 1], c), dim=-1)
+
+    def similarity(
+        self, query: Float[Tensor, "*n batch query_width"], candidates: Float[Tensor, "*n candidates width"]
+    ) -> Float[Tensor, "*n batch candidates"]:
+        x, bias, c = query.split([self.units, 1, 1], dim=-1)
+        v = candidates[..., : self.units]
+        length = v.square().sum(-1).clamp(min=1e-15).sqrt()[..., None, :]
+        # the candidates' points depend on the query's curvature, but only by their length
+        radius = (torch.tanh(c.sqrt() * length) / c.sqrt()).minimum((1 - 1e-5) / c.sqrt())
+        away = distance_from_dots(x.square().sum(-1, True), radius.square(), (x @ v.mT) / length * radius, c)
+        return bias + candidates[..., -1][..., None, :] - away.square()
+
+
+class RotH(Hyperbolic):
+    """score(h, r, t) = −d_c(Rot(θ_r) h ⊕ r, t)² + b_h + b_t"""
+
+    def __init__(self, config: RotHConfig, size: Size, generator: torch.Generator) -> None:
+        super().__init__(config, size, 1, generator)
+
+    def turn(
+        self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]
+    ) -> Float[Tensor, "batch units"]:
+        return rotate(vector, parts)
+
+
+class RefH(Hyperbolic):
+    """score(h, r, t) = −d_c(Ref(φ_r) h ⊕ r, t)² + b_h + b_t"""
+
+    def __init__(self, config: RefHConfig, size: Size, generator: torch.Generator) -> None:
+        super().__init__(config, size, 1, generator)
+
+    def turn(
+        self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]
+    ) -> Float[Tensor, "batch units"]:
+        return reflect(vector, parts)
+
+
+class AttH(Hyperbolic):
+    """score(h, r, t) = −d_c(Att(Rot(θ_r) h, Ref(φ_r) h; a_r) ⊕ r, t)² + b_h + b_t, attention in the tangent space"""
+
+    def __init__(self, config: AttHConfig, size: Size, generator: torch.Generator) -> None:
+        super().__init__(config, size, 3, generator)
+
+    def turn(
+        self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch parts"]
+    ) -> Float[Tensor, "batch units"]:
+        angles, mirrors, context = parts.chunk(3, dim=-1)
+        both = torch.stack((rotate(vector, angles), reflect(vector, mirrors)), dim=1)
+        weights = ((both * context[:, None]).sum(-1, keepdim=True) / self.units**0.5).softmax(1)
+        return (weights * both).sum(1)
+
+
+def rotate(vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]) -> Float[Tensor, "batch units"]:
+    """Givens rotations of pairs; a pair of `parts`, made a unit vector, is cosine and sine."""
+    x, y = vector.unflatten(-1, (-1, 2)).unbind(-1)
+    cosine, sine = _unit(parts)
+    return torch.stack((cosine * x - sine * y, sine * x + cosine * y), dim=-1).flatten(-2)
+
+
+def reflect(vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]) -> Float[Tensor, "batch units"]:
+    """Reflections of pairs."""
+    x, y = vector.unflatten(-1, (-1, 2)).unbind(-1)
+    cosine, sine = _unit(parts)
+    return torch.stack((cosine * x + sine * y, sine * x - cosine * y), dim=-1).flatten(-2)
+
+
+def _unit(parts: Tensor) -> tuple[Tensor, Tensor]:
+    pairs = parts.unflatten(-1, (-1, 2))
+    cosine, sine = (pairs / pairs.square().sum(-1, keepdim=True).clamp(min=1e-15).sqrt()).unbind(-1)
+    return cosine, sine

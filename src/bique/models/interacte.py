@@ -1,0 +1,63 @@
+"""InteractE (Vashishth et al., AAAI 2020)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bique.config.models import InteractEConfig
+from bique.models.layers import ConvolutionModel, made
+from bique.models.model import Size
+from bique.shapes import Float
+
+
+class InteractE(ConvolutionModel):
+    """score(h, r, t) = f(W·f(ω ⋆ φ(h, r)))·t + b_t: chequered pictures of shuffled features, circular convolution.
+
+    The same filters pass over every picture by itself.
+    """
+
+    places: Tensor
+
+    def __init__(self, config: InteractEConfig, size: Size, generator: torch.Generator) -> None:
+        super().__init__(config, size, generator)
+        self.side = 2 * config.height, config.units // config.height
+        self.kernel, self.permutations = config.kernel, config.permutations
+        self.register_buffer("places", chequered(config, generator))
+        self.filters = nn.Parameter(torch.empty(config.filters, 1, config.kernel, config.kernel))
+        with torch.no_grad():
+            self.filters.uniform_(-1 / config.kernel, 1 / config.kernel, generator=generator)
+        features = config.filters * config.permutations
+        self.hidden = made(nn.Linear, features * self.side[0] * self.side[1], config.units, generator=generator)
+        self.picture_norm = nn.BatchNorm2d(config.permutations)
+        self.feature_norm = nn.BatchNorm2d(features)
+        self.query_norm = nn.BatchNorm1d(config.units)
+
+    def transform(
+        self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
+    ) -> Float[Tensor, "batch query_width"]:
+        both = torch.cat((head[:, : self.units], relation), dim=1)
+        pictures = both[:, self.places].view(-1, self.permutations, *self.side)
+        pictures = self.drop(self.picture_norm(pictures), 0)
+        around = functional.pad(pictures, [self.kernel // 2] * 4, mode="circular")
+        filters = self.filters.repeat(self.permutations, 1, 1, 1)
+        features = functional.conv2d(around, filters, groups=self.permutations)
+        features = self.drop(functional.relu(self.feature_norm(features)), 1)
+        query = self.drop(self.hidden(features.flatten(1)), 2)
+        return self.with_one(functional.relu(self.query_norm(query)))
+
+
+def chequered(config: InteractEConfig, generator: torch.Generator) -> Tensor:
+    """For each picture: which feature of (h, r) stands on which square, h on the white ones and r on the black ones."""
+    height, width = 2 * config.height, config.units // config.height
+    white = (torch.arange(height)[:, None] + torch.arange(width)) % 2 == 0
+    pictures = []
+    for _ in range(config.permutations):
+        picture = torch.empty(height, width, dtype=torch.int64)
+        # with an odd number of columns a picture has one square more of a colour; both tables lend it a feature
+        order = [torch.randperm(config.units, generator=generator) for _ in range(2)]
+        picture[white] = order[0].repeat(2)[: int(white.sum())]
+        picture[~white] = config.units + order[1].repeat(2)[: int((~white).sum())]
+        pictures.append(picture.flatten())
+    return torch.cat(pictures)

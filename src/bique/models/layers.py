@@ -1,0 +1,55 @@
+"""Layers that start from the model's own generator, and what ConvE and its heirs share."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bique.config.models import ConvolutionSection
+from bique.models.model import Model, Size
+from bique.shapes import Float
+
+Layer = TypeVar("Layer", bound=nn.Module)
+
+# the bias of a candidate is a column of the entity table, and a row of bf16 likes a multiple of 8
+BIAS_WIDTH = 8
+
+
+@torch.no_grad()
+def made(kind: type[Layer], *arguments: int, generator: torch.Generator, **options: object) -> Layer:
+    """A layer with weights uniform in ±1/√(inputs) from this generator, not from torch's global one, and biases 0."""
+    layer = nn.utils.skip_init(kind, *arguments, **options)
+    for parameter in layer.parameters():
+        bound = 1 / math.sqrt(parameter[0].numel()) if parameter.ndim > 1 else 0.0
+        parameter.uniform_(-bound, bound, generator=generator)
+    return layer
+
+
+class ConvolutionModel(Model):
+    """score(h, r, t) = query(h, r)·t + b_t: the bias is a column of the entity table, and the query has a 1 there."""
+
+    def __init__(
+        self, config: ConvolutionSection, size: Size, generator: torch.Generator, start: int | None = None
+    ) -> None:
+        """`start`: the width of the tables, if it is not that of the query."""
+        width = config.units if start is None else start
+        super().__init__(size, width + BIAS_WIDTH, width, config.initial_scale, generator)
+        with torch.no_grad():
+            self.entity[:, width:] = 0
+        self.units = config.units
+        self.dropout = config.input_dropout, config.feature_dropout, config.hidden_dropout
+
+    def drop(self, values: Tensor, place: int) -> Tensor:
+        """Single values of the picture (0) and the query (2), whole feature maps (1); in training only."""
+        function = functional.dropout1d if place == 1 else functional.dropout
+        return function(values.flatten(2) if place == 1 else values, self.dropout[place], self.training).view_as(values)
+
+    def with_one(self, query: Float[Tensor, "batch units"]) -> Float[Tensor, "batch query_width"]:
+        return functional.pad(functional.pad(query, (0, 1), value=1.0), (0, BIAS_WIDTH - 1))
+
+    def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 1 units 1"]:
+        return rows[:, : rows.shape[1] // BIAS_WIDTH * BIAS_WIDTH].reshape(len(rows), 1, -1, 1)

@@ -1,0 +1,64 @@
+"""RotatE (Sun et al., ICLR 2019)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from bique.config.models import RotatEConfig
+from bique.models.model import Factors, Model, Size
+from bique.shapes import Float
+
+# differences held at once; the distance is no matrix product
+BLOCK = 1 << 24
+
+
+class RotatE(Model):
+    """score(h, r, t) = −Σ |h·r − t| over complex numbers, with r = exp(iθ): a row of a relation is its angles θ.
+
+    The margin γ of the published score belongs to the loss.
+    """
+
+    dot_product = False
+
+    def __init__(self, config: RotatEConfig, size: Size, generator: torch.Generator) -> None:
+        super().__init__(size, 2 * config.units, config.units, config.initial_scale, generator)
+        with torch.no_grad():
+            self.relation.uniform_(-math.pi, math.pi, generator=generator)
+
+    def transform(
+        self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch units"]
+    ) -> Float[Tensor, "batch width"]:
+        turned = _complex(head) * torch.polar(torch.ones_like(relation), relation)
+        return torch.view_as_real(turned).flatten(-2)
+
+    def similarity(
+        self, query: Float[Tensor, "*n batch width"], candidates: Float[Tensor, "*n candidates width"]
+    ) -> Float[Tensor, "*n batch candidates"]:
+        size = max(1, BLOCK // (query.numel() or 1))
+        parts = [self._distances(query, part) for part in candidates.split(size, dim=-2)]
+        return -torch.cat(parts, dim=-1)
+
+    def _distances(self, query: Tensor, candidates: Tensor) -> Tensor:
+        difference = query[..., :, None, :] - candidates[..., None, :, :]
+        squares = difference.unflatten(-1, (-1, 2)).square().sum(-1)
+        return squares.clamp(min=1e-12).sqrt().sum(-1)  # the root has no gradient at 0
+
+    def factors(
+        self,
+        head: Float[Tensor, "batch width"],
+        relation: Float[Tensor, "batch units"],
+        tail: Float[Tensor, "batch width"],
+    ) -> Factors:
+        """An angle is not penalised: it has no size."""
+        units = self.as_units(head)
+        return Factors(units, units, self.as_units(tail), [])
+
+    def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 1 units 2"]:
+        return rows.view(len(rows), 1, -1, 2)
+
+
+def _complex(rows: Tensor) -> Tensor:
+    return torch.view_as_complex(rows.unflatten(-1, (-1, 2)))

@@ -1,0 +1,247 @@
+"""What the literature proves of single models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from bique.config import BiQUEConfig, parse_config
+from bique.models import MODELS, BiQUE, Model, Size
+
+
+def made(name: str, entities: int = 6, relations: int = 4, seed: int = 0, **options: Any) -> Model:
+    tree = {"name": name, "initial_scale": 1.0, **options}
+    config = parse_config({"dataset": "small", "model": tree}).model
+    return MODELS[name](config, Size(entities, relations), torch.Generator().manual_seed(seed)).double().eval()
+
+
+def every(model: Model, relation: int) -> torch.Tensor:
+    """score[h, t] of one relation."""
+    heads = torch.arange(model.num_entities)
+    return model.score_all(heads, torch.full_like(heads, relation))
+
+
+def test_real_coefficients_make_bique_quate() -> None:
+    """QuatE is BiQUE without translation and with imaginary parts 0: the same scores."""
+    quate = made("quate", units=3)
+    bique = made("bique", units=3, translation=False)
+    with torch.no_grad():
+        for mine, theirs in ((bique.entity, quate.entity), (bique.relation, quate.relation)):
+            mine.view(len(mine), 4, 3, 2)[..., 0] = theirs.view(len(theirs), 4, 3)
+            mine.view(len(mine), 4, 3, 2)[..., 1] = 0
+    for relation in range(4):
+        torch.testing.assert_close(every(bique, relation), every(quate, relation))
+
+
+def test_complex_is_quate_with_two_coefficients() -> None:
+    quate, complex_ = made("quate", units=3), made("complex", units=3)
+    with torch.no_grad():
+        for mine, theirs in ((quate.entity, complex_.entity), (quate.relation, complex_.relation)):
+            mine.zero_()
+            mine.view(len(mine), 4, 3)[:, :2] = theirs.view(len(theirs), 3, 2).mT
+    torch.testing.assert_close(every(quate, 1), every(complex_, 1))
+
+
+def test_distmult_is_complex_with_real_numbers_and_always_symmetric() -> None:
+    distmult, complex_ = made("distmult", units=3), made("complex", units=3)
+    with torch.no_grad():
+        for mine, theirs in ((complex_.entity, distmult.entity), (complex_.relation, distmult.relation)):
+            mine.view(len(mine), 3, 2)[..., 0] = theirs
+            mine.view(len(mine), 3, 2)[..., 1] = 0
+    torch.testing.assert_close(every(complex_, 2), every(distmult, 2))
+    torch.testing.assert_close(every(distmult, 2), every(distmult, 2).T)
+
+
+def test_complex_is_symmetric_exactly_for_real_relations() -> None:
+    model = made("complex", units=3)
+    assert not torch.allclose(every(model, 0), every(model, 0).T)
+    with torch.no_grad():
+        model.relation.view(4, 3, 2)[..., 1] = 0
+    torch.testing.assert_close(every(model, 0), every(model, 0).T)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_transe_is_symmetric_only_without_translation(norm: str) -> None:
+    model = made("transe", units=5, norm=norm)
+    assert not torch.allclose(every(model, 0), every(model, 0).T)
+    with torch.no_grad():
+        model.relation.zero_()
+    torch.testing.assert_close(every(model, 0), every(model, 0).T)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_transe_measures_the_distance(norm: str) -> None:
+    model = made("transe", units=5, norm=norm)
+    h, r, t = torch.tensor([1]), torch.tensor([2]), torch.tensor([3])
+    difference = model.entity[h] + model.relation[r] - model.entity[t]
+    expected = -torch.linalg.vector_norm(difference, ord=1 if norm == "l1" else 2, dim=1)
+    torch.testing.assert_close(model.score(h, r, t), expected)
+
+
+def test_rotate_composes_and_inverts_by_adding_angles() -> None:
+    model = made("rotate", units=5)
+    head = model.entity[:6]
+    first, second = (model.relation[[i]].expand(6, -1) for i in (0, 1))
+    twice = model.transform(model.transform(head, first), second)
+    torch.testing.assert_close(twice, model.transform(head, first + second))
+    torch.testing.assert_close(model.transform(model.transform(head, first), -first), head)
+
+
+def test_rotate_sums_the_moduli_of_differences() -> None:
+    model = made("rotate", units=5)
+    h, t = (torch.view_as_complex(model.entity[[i]].view(1, 5, 2)) for i in (1, 3))
+    expected = -(h * torch.exp(1j * model.relation[[2]]) - t).abs().sum(1)
+    found = model.score(torch.tensor([1]), torch.tensor([2]), torch.tensor([3]))
+    torch.testing.assert_close(found, expected)
+
+
+def test_rotate_is_symmetric_for_angles_of_half_a_turn() -> None:
+    model = made("rotate", units=5)
+    with torch.no_grad():
+        model.relation[0] = torch.pi * torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0])
+    torch.testing.assert_close(every(model, 0), every(model, 0).T)
+
+
+def test_duale_moves_rigidly() -> None:
+    """A unit dual quaternion keeps the length of the real part; scaling the relation's real part changes nothing."""
+    model = made("duale", units=3)
+    head, relation = model.entity[:6], model.relation[[1]].expand(6, -1)
+    moved = model.transform(head, relation)
+    torch.testing.assert_close(moved.view(6, 8, 3)[:, :4].norm(dim=1), head.view(6, 8, 3)[:, :4].norm(dim=1))
+    scaled = relation.clone().view(6, 8, 3)
+    scaled[:, :4] *= 5
+    torch.testing.assert_close(model.transform(head, scaled.view(6, -1)), moved)
+
+
+@pytest.mark.parametrize("name", ["roth", "refh", "atth"])
+def test_hyperbolic_scores_are_distances_in_the_ball(name: str) -> None:
+    from bique.algebra.poincare import distance, exp0
+
+    model = made(name, units=6, initial_scale=0.3)
+    h, r = torch.tensor([0, 1, 2]), torch.tensor([0, 1, 3])
+    query = model.query(h, r)
+    point, bias, c = query[:, :6], query[:, 6], query[:, 7:]
+    tails = torch.tensor([4, 5, 1])
+    away = distance(point, exp0(model.entity[tails, :6], c), c)
+    expected = bias + model.entity[tails, 7] - away.square()
+    torch.testing.assert_close(model.score(h, r, tails), expected)
+
+
+def test_a_reflection_is_its_own_inverse_and_a_rotation_keeps_lengths() -> None:
+    from bique.models.hyperbolic import reflect, rotate
+
+    vector, parts = torch.randn(2, 5, 6, dtype=torch.float64)
+    torch.testing.assert_close(reflect(reflect(vector, parts), parts), vector)
+    torch.testing.assert_close(rotate(vector, parts).norm(dim=1), vector.norm(dim=1))
+
+
+def test_murp_compares_with_the_translated_tail() -> None:
+    from bique.algebra.poincare import distance, exp0, mobius_add
+
+    model = made("murp", units=6, initial_scale=0.3)
+    h, r, t = torch.tensor([0, 1, 2]), torch.tensor([0, 1, 3]), torch.tensor([4, 5, 1])
+    one = torch.ones(3, 1, dtype=torch.float64)
+    stretch, translation = model.relation[r, :6], model.relation[r, 6:]
+    x = exp0(stretch * model.entity[h, :6], one)
+    moved = mobius_add(exp0(model.entity[t, :6], one), exp0(translation, one), one)
+    expected = model.entity[h, 6] + model.entity[t, 7] - distance(x, moved, one).square()
+    torch.testing.assert_close(model.score(h, r, t), expected)
+
+
+@pytest.mark.parametrize("name", ["conve", "interacte", "convtranse"])
+def test_a_bias_shifts_a_candidate_for_every_query(name: str) -> None:
+    options = {"interacte": {"kernel": 3, "height": 4}, "conve": {"height": 4}, "convtranse": {}}[name]
+    model = made(name, units=16, **options)
+    before = every(model, 1)
+    with torch.no_grad():
+        model.entity[3, 16] += 2.5
+    # a head's bias is no part of its picture
+    expected = before + 2.5 * torch.nn.functional.one_hot(torch.tensor(3), 6)
+    torch.testing.assert_close(every(model, 1), expected)
+
+
+@pytest.mark.parametrize("name", ["conve", "interacte", "convtranse"])
+def test_evaluation_mode_is_really_evaluation_mode(name: str) -> None:
+    """No dropout, and a query does not depend on the others of its batch."""
+    options = {"interacte": {"kernel": 3, "height": 4}, "conve": {"height": 4}, "convtranse": {}}[name]
+    model = made(name, units=16, **options)
+    h, r = torch.arange(6), torch.zeros(6, dtype=torch.int64)
+    together = model.query(h, r)
+    torch.testing.assert_close(torch.cat([model.query(h[[i]], r[[i]]) for i in range(6)]), together)
+    torch.testing.assert_close(model.query(h, r), together, rtol=0, atol=0)
+    model.train()
+    assert not torch.equal(model.query(h, r), together)
+
+
+def test_interacte_puts_every_feature_on_the_board_heads_on_white() -> None:
+    from bique.models.interacte import chequered
+
+    config = parse_config(
+        {"dataset": "small", "model": {"name": "interacte", "units": 24, "height": 4, "permutations": 3, "kernel": 3}}
+    ).model
+    boards = chequered(config, torch.Generator().manual_seed(0)).view(3, 8, 6)
+    white = (torch.arange(8)[:, None] + torch.arange(6)) % 2 == 0
+    for board in boards:
+        assert sorted(board.flatten().tolist()) == list(range(48))
+        assert torch.equal(board < 24, white)
+
+
+def compgcn(composition: str, facts: Any) -> Model:
+    tree = {"units": 16, "start": 8, "height": 4, "filters": 3, "kernel": 3, "composition": composition}
+    config = parse_config({"dataset": "small", "model": {"name": "compgcn", "initial_scale": 1.0, **tree}}).model
+    return MODELS["compgcn"](config, Size(5, 4, facts), torch.Generator().manual_seed(0)).double().eval()
+
+
+@pytest.mark.parametrize("composition", ["subtract", "multiply", "correlate"])
+def test_compgcn_passes_messages_as_its_formula_says(composition: str) -> None:
+    """Node by node, edge by edge."""
+    import numpy as np
+
+    forward = np.array([(0, 0, 1), (2, 1, 1), (1, 0, 3), (0, 1, 3)], dtype=np.int32)
+    backward = np.stack([forward[:, 2], forward[:, 1] + 2, forward[:, 0]], axis=1)
+    model = compgcn(composition, np.concatenate([forward, backward]))
+
+    def compose(x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        if composition != "correlate":
+            return x - z if composition == "subtract" else x * z
+        return torch.stack([sum(x[i] * z[(i + k) % 8] for i in range(8)) for k in range(8)])
+
+    x, into, out, itself = model.entity[:, :8], *model.weights[:3]
+    rows = []
+    for node in range(5):
+        total = compose(x[node], model.itself) @ itself
+        for edges, weight in ((forward, into), (backward, out)):
+            for u, r, v in edges.tolist():
+                if v == node:
+                    degrees = (edges[:, 0] == u).sum() * (edges[:, 2] == v).sum()
+                    total = total + compose(x[u], model.relation[r]) @ weight / degrees**0.5
+        rows.append(total / 3)
+    expected = torch.tanh(model.node_norm(torch.stack(rows)))
+    torch.testing.assert_close(model.entities[:, :16], expected)
+    torch.testing.assert_close(model.encode()[1], model.relation @ model.weights[3])
+
+
+def test_compgcn_propagates_once_in_evaluation_and_anew_after_training() -> None:
+    import numpy as np
+
+    model = compgcn("multiply", np.array([(0, 0, 1), (1, 2, 0)], dtype=np.int32))
+    with torch.no_grad():
+        first = model.encode()[0]
+        assert model.encode()[0] is first
+        model.train()
+        model.entity += 1
+        model.eval()
+        assert not torch.equal(model.encode()[0], first)
+
+
+def test_translation_is_a_preference_of_the_relation_for_tails() -> None:
+    """⟨(Q_h + Q⁺)Q^×, Q_t⟩ − ⟨Q_h Q^×, Q_t⟩ does not depend on the head."""
+    model = BiQUE(BiQUEConfig(units=2, initial_scale=1.0), Size(6, 4), torch.Generator().manual_seed(0)).double()
+    heads, relation = torch.arange(6), torch.full((6,), 2)
+    translated = model.score_all(heads, relation)
+    with torch.no_grad():
+        model.relation[:, 16:] = 0
+    preference = translated - model.score_all(heads, relation)
+    torch.testing.assert_close(preference, preference[:1].expand(6, -1))
