@@ -83,7 +83,8 @@ def test_the_table_of_settings_is_the_schemas() -> None:
 
 def settings_row(setting: Setting) -> str:
     default = "–" if setting.default is None else f"`{setting.default}`"
-    return f"| `{setting.key}` | {default} | {setting.meaning.replace('|', chr(92) + '|')} |"
+    key = f"`{setting.key}`" if setting.model is None else f"`{setting.key}` ({setting.model})"
+    return f"| {key} | {default} | {setting.meaning.replace('|', chr(92) + '|')} |"
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from bique.cli import (
     export,
     import_,
     info,
+    models,
     predict,
     relations,
     reproduce,
@@ -60,6 +61,7 @@ for name, verb in {
     "relations": relations.relations,
     "export": export.export,
     "info": info.info,
+    "models": models.models,
     "reproduce": reproduce.reproduce,
 }.items():
     app.command(name)(verb)

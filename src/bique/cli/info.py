@@ -12,6 +12,8 @@ from bique.cli.screen import AsJson
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from bique.config import Setting
+
 
 def info(
     path: Annotated[Path | None, typer.Argument(help="A run or a graph; without it, this installation.")] = None,
@@ -29,7 +31,7 @@ def info(
     from bique.config import describe
 
     if settings:
-        rows = [row._asdict() for row in describe()]
+        rows = [row._asdict() | {"key": _key(row)} for row in describe()]
         print_json(rows) if as_json else screen.print(_settings_table(rows))
         return
     facts = _about(path)
@@ -43,6 +45,10 @@ def info(
     for name, value in _flat(facts):
         table.add_row(Text(name, style="dim"), Text(str(value)))
     screen.print(table)
+
+
+def _key(setting: Setting) -> str:
+    return setting.key if setting.model is None else f"{setting.key} ({setting.model})"
 
 
 def _figures(metrics: dict[str, float]) -> str:

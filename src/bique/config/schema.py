@@ -6,7 +6,7 @@ The defaults suit a small graph on a laptop; the published settings of each data
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -165,9 +165,11 @@ class RunConfig(Section):
     @classmethod
     def bique_unless_said(cls, tree: Any) -> Any:
         """A [model] without a name is BiQUE."""
-        if isinstance(tree, dict) and isinstance(tree.get("model"), dict) and "name" not in tree["model"]:
-            return tree | {"model": {"name": "bique", **tree["model"]}}
-        return tree
+        if isinstance(tree, dict):
+            known = cast("dict[str, Any]", tree)
+            if isinstance(known.get("model"), dict) and "name" not in known["model"]:
+                return known | {"model": {"name": "bique", **known["model"]}}
+        return cast("Any", tree)
 
     @model_validator(mode="after")
     def penalties_weigh_triples(self) -> RunConfig:

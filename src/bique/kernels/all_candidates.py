@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bique.kernels.score_slopes import Loss, score_slopes
+from bique.kernels.score_slopes import Labels, Loss, score_slopes
 from bique.shapes import Float, Int
 
 # of the float32 scores that exist at one time, in bytes
@@ -38,27 +38,41 @@ class AllCandidates(NamedTuple):
     """Kept, so that their memory is not given to others while `table` is being made."""
 
 
+class Positives(NamedTuple):
+    """Targets of queries that have many: the row of the query, the candidate, and 1 (0 for pairs that fill up)."""
+
+    rows: Int[Tensor, "pairs"]
+    columns: Int[Tensor, "pairs"]
+    valid: Float[Tensor, "pairs"]
+
+    def within(self, part: slice) -> Positives:
+        """Of some of the queries; the others' pairs fill up."""
+        inside = (self.rows >= part.start) & (self.rows < part.stop)
+        return Positives(torch.where(inside, self.rows - part.start, 0), self.columns, self.valid * inside)
+
+
 @torch.no_grad()
 def all_candidates(
     queries: Float[Tensor, "queries width"],
     table: Float[Tensor, "rows width"],
-    targets: Int[Tensor, "queries"],
+    targets: Int[Tensor, "queries"] | Positives,
     weights: Float[Tensor, "queries"],
     *,
     candidates: int,
     loss: Loss = "softmax",
-    smoothing: float = 0.0,
+    labels: Labels = Labels(),
     memory: int = 4 << 30,
     beside: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AllCandidates:
-    """Rows of the table from `candidates` on are padding. See `score_slopes` for the losses."""
+    """Rows of the table from `candidates` on are padding. See `score_slopes` for the losses; many targets in a query
+    need the logistic one."""
     block = max(1, memory // (len(table) * table.element_size()))
     if block >= len(queries):
-        return _whole(queries, table, targets, weights, candidates, loss, smoothing, beside)
+        return _whole(queries, table, targets, weights, candidates, loss, labels, beside)
     losses = torch.empty_like(weights)
     to_queries, to_table = (torch.zeros_like(one, dtype=_exact(one.dtype)) for one in (queries, table))
     for part in _parts(len(queries), block):
-        one = _whole(queries[part], table, targets[part], weights[part], candidates, loss, smoothing, nullcontext)
+        one = _whole(queries[part], table, _of(targets, part), weights[part], candidates, loss, labels, nullcontext)
         losses[part], to_queries[part] = one.losses, one.queries
         to_table += one.table
     return AllCandidates(losses, to_queries, to_table, None)
@@ -67,21 +81,41 @@ def all_candidates(
 def _whole(
     queries: Tensor,
     table: Tensor,
-    targets: Tensor,
+    targets: Tensor | Positives,
     weights: Tensor,
     candidates: int,
     loss: Loss,
-    smoothing: float,
+    labels: Labels,
     beside: Callable[[], AbstractContextManager[object]],
 ) -> AllCandidates:
     slopes = torch.empty(len(queries), len(table), dtype=table.dtype, device=table.device)
     losses = torch.empty_like(weights)
     for part in _parts(len(queries), max(1, SCORES // (4 * len(table)))):
         scores = exact_product(queries[part], table.T)
-        losses[part] = score_slopes(scores, targets[part], weights[part], candidates, loss, smoothing, slopes[part])
+        mine = _of(targets, part)
+        if isinstance(mine, Positives):
+            losses[part] = _many_targets(scores, mine, weights[part], candidates, loss, labels, slopes[part])
+        else:
+            losses[part] = score_slopes(scores, mine, weights[part], candidates, loss, labels, slopes[part])
     with beside():
         to_table = slopes.T @ queries
     return AllCandidates(losses, exact_product(slopes, table), to_table, slopes)
+
+
+def _many_targets(
+    scores: Tensor, targets: Positives, weights: Tensor, candidates: int, loss: Loss, labels: Labels, slopes: Tensor
+) -> Tensor:
+    """What every score gives, then what each target changes."""
+    rows, columns, valid = targets
+    counted = weights[rows] * valid * labels.hit
+    wanted = counted * scores[rows, columns]
+    losses = score_slopes(scores, None, weights, candidates, loss, labels, slopes)
+    slopes.index_put_((rows, columns), -counted.to(slopes.dtype), accumulate=True)
+    return losses.index_add(0, rows, -wanted.to(losses.dtype))
+
+
+def _of(targets: Tensor | Positives, part: slice) -> Tensor | Positives:
+    return targets.within(part) if isinstance(targets, Positives) else targets[part]
 
 
 def exact_product(a: Float[Tensor, "n k"], b: Float[Tensor, "k m"]) -> Float[Tensor, "n m"]:
@@ -98,4 +132,4 @@ def _exact(dtype: torch.dtype) -> torch.dtype:
 
 
 def _parts(count: int, size: int) -> list[slice]:
-    return [slice(start, start + size) for start in range(0, count, size)]
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]

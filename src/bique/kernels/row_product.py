@@ -109,6 +109,7 @@ class RowProductKernel:
         weights: Float[Tensor, "batch"],
     ) -> tuple[Float[Tensor, "twice_batch width"], Float[Tensor, "batch relation_width"], Float[Tensor, "batch"]]:
         """Of the looked-up heads, then tails; of the looked-up relations; and weight · penalty of each triple."""
+        assert all(one.is_contiguous() for one in (heads, relations, tails, query_gradients, weights))
         batch, device = len(heads), entity.device
         entity_gradients = torch.empty(2 * batch, self.product.width, device=device)
         relation_gradients = torch.empty(batch, self.product.relation_width, device=device)

@@ -53,6 +53,7 @@ def sum_rows(gradients: Float[Tensor, "lookups width"], lookups: Lookups, place:
     """`place` is written where a row was looked up; it may hold the places of former steps, and at first zeros."""
     if not can_use_triton(gradients.device):
         return sum_rows_plain(gradients, lookups, place)
+    gradients = gradients.contiguous()  # the kernel reads it as it lies in memory
     sums = torch.empty_like(gradients)
     count, width = gradients.shape
     block = min(BLOCK, 1 << (width - 1).bit_length())

@@ -49,6 +49,8 @@ def update_table_(
         update_table_plain_(table, state, rule, rate, looked_up, gradient, shadow)
         return
     rows, width = table.shape
+    read = (table, state.first, state.second, gradient, shadow)
+    assert all(one is None or one.is_contiguous() for one in read), "the kernel reads tensors as they lie in memory"
     columns = min(BLOCK_COLUMNS, 1 << (width - 1).bit_length())
     none = table
     _update_table[(-(-rows // BLOCK_ROWS), -(-width // columns))](  # the first dimension of a grid is the long one

@@ -63,8 +63,8 @@ class BiQUE(Model):
     ) -> Factors:
         parts = relation.split(8 * self.units, dim=1)  # Q^×, then Q⁺ if there is one
         translated = head + parts[1] if self.translation else head
-        rows = (self.as_units(one) for one in (head, translated, tail))
-        return Factors(*rows, [self.as_units(part.contiguous()) for part in parts])
+        relations = [self.as_units(part.contiguous()) for part in parts]
+        return Factors(self.as_units(head), self.as_units(translated), self.as_units(tail), relations)
 
 
 def _multiply_rows(p: Float[Tensor, "batch width"], q: Float[Tensor, "batch width"]) -> Float[Tensor, "batch width"]:

@@ -20,10 +20,10 @@ class ConvE(ConvolutionModel):
     ) -> None:
         super().__init__(config, size, generator, start)
         self.height, self.width = config.height, config.units // config.height
-        self.convolution = made(nn.Conv2d, 1, config.filters, config.kernel, generator=generator)
+        self.convolution = made(nn.Conv2d, 1, config.filters, config.kernel, bias=False, generator=generator)
         side = 2 * self.height - config.kernel + 1, self.width - config.kernel + 1
-        self.hidden = made(nn.Linear, config.filters * side[0] * side[1], config.units, generator=generator)
-        self.picture_norm = nn.BatchNorm2d(1)
+        self.hidden = made(nn.Linear, config.filters * side[0] * side[1], config.units, bias=False, generator=generator)
+        self.picture_norm = nn.BatchNorm2d(1, affine=False)  # the next norm would take scale and shift away
         self.feature_norm = nn.BatchNorm2d(config.filters)
         self.query_norm = nn.BatchNorm1d(config.units)
 

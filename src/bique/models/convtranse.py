@@ -18,8 +18,10 @@ class ConvTransE(ConvolutionModel):
     def __init__(self, config: ConvTransEConfig, size: Size, generator: torch.Generator) -> None:
         super().__init__(config, size, generator)
         padding = config.kernel // 2
-        self.convolution = made(nn.Conv1d, 2, config.channels, config.kernel, padding=padding, generator=generator)
-        self.hidden = made(nn.Linear, config.channels * config.units, config.units, generator=generator)
+        self.convolution = made(
+            nn.Conv1d, 2, config.channels, config.kernel, padding=padding, bias=False, generator=generator
+        )
+        self.hidden = made(nn.Linear, config.channels * config.units, config.units, bias=False, generator=generator)
         self.picture_norm = nn.BatchNorm1d(2)
         self.feature_norm = nn.BatchNorm1d(config.channels)
         self.query_norm = nn.BatchNorm1d(config.units)

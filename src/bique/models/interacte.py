@@ -29,8 +29,10 @@ class InteractE(ConvolutionModel):
         with torch.no_grad():
             self.filters.uniform_(-1 / config.kernel, 1 / config.kernel, generator=generator)
         features = config.filters * config.permutations
-        self.hidden = made(nn.Linear, features * self.side[0] * self.side[1], config.units, generator=generator)
-        self.picture_norm = nn.BatchNorm2d(config.permutations)
+        self.hidden = made(
+            nn.Linear, features * self.side[0] * self.side[1], config.units, bias=False, generator=generator
+        )
+        self.picture_norm = nn.BatchNorm2d(config.permutations, affine=False)
         self.feature_norm = nn.BatchNorm2d(features)
         self.query_norm = nn.BatchNorm1d(config.units)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,11 +21,14 @@ BIAS_WIDTH = 8
 
 @torch.no_grad()
 def made(kind: type[Layer], *arguments: int, generator: torch.Generator, **options: object) -> Layer:
-    """A layer with weights uniform in ±1/√(inputs) from this generator, not from torch's global one, and biases 0."""
-    layer = nn.utils.skip_init(kind, *arguments, **options)
-    for parameter in layer.parameters():
-        bound = 1 / math.sqrt(parameter[0].numel()) if parameter.ndim > 1 else 0.0
-        parameter.uniform_(-bound, bound, generator=generator)
+    """A layer with weights uniform in ±1/√(inputs) from this generator, not from torch's global one.
+
+    Ours have no bias: a norm follows each, and would take it away again.
+    """
+    layer = cast("Layer", nn.utils.skip_init(kind, *arguments, **options))
+    for weight in layer.parameters():
+        bound = 1 / math.sqrt(weight[0].numel())
+        weight.uniform_(-bound, bound, generator=generator)
     return layer
 
 

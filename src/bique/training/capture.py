@@ -107,7 +107,7 @@ Layout = list[tuple[torch.dtype, int]]
 
 def _pack(batch: Batch) -> tuple[Int[Tensor, "n numbers"], Layout]:
     """Every tensor of the batches side by side as 32-bit numbers: one copy fetches a batch."""
-    tensors = [*batch[:6], *batch.entities, *batch.relation_lookups]
+    tensors = [*batch[:7], *batch.entities, *batch.relation_lookups]
     small = [one if one.is_floating_point() else one.int() for one in tensors]
     layout = [(one.dtype, one.shape[-1]) for one in small]
     return torch.cat([one.view(torch.int32) for one in small], dim=-1), layout
@@ -116,5 +116,5 @@ def _pack(batch: Batch) -> tuple[Int[Tensor, "n numbers"], Layout]:
 def _unpack(numbers: Int[Tensor, "numbers"], layout: Layout) -> Batch:
     parts = numbers.split([width for _, width in layout])
     one = iter([part.view(dtype) for part, (dtype, _) in zip(parts, layout, strict=True)])
-    triples = (next(one), next(one), next(one), next(one), next(one), next(one))
+    triples = (next(one), next(one), next(one), next(one), next(one), next(one), next(one))
     return Batch(*triples, Lookups(next(one), next(one), next(one)), Lookups(next(one), next(one), next(one)))

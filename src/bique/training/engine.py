@@ -3,8 +3,8 @@
     looked-up rows → queries → all candidates → gradients of the rows → one pass over each table
 
 Only the first and the fourth part know the model; they run through autograd, or through one kernel each when the
-model's transform is a product of rows. The scores never enter autograd. A model without a dot product, and a loss that
-is not over all candidates with one target, goes through autograd whole. Tables and optimizer state are float32; the
+model's transform is a product of rows. The scores never enter autograd. A model without a dot product, and a loss over
+sampled negatives, goes through autograd whole. Tables and optimizer state are float32; the
 products run in the precision of the settings.
 """
 
@@ -21,6 +21,7 @@ from bique.config import OptimizerConfig, PenaltyConfig, RunConfig
 from bique.errors import UserError
 from bique.kernels.all_candidates import AllCandidates, all_candidates
 from bique.kernels.row_product import GroupPenalty, RowProductKernel
+from bique.kernels.score_slopes import Labels
 from bique.kernels.sum_rows import Lookups, sort_lookups, sum_rows
 from bique.kernels.tally import tally_
 from bique.kernels.update_table import Rule, State, update_table_
@@ -38,6 +39,8 @@ class Batch(NamedTuple):
     heads: Int[Tensor, "*n batch"]
     relations: Int[Tensor, "*n batch"]
     tails: Int[Tensor, "*n batch"]
+    numbers: Int[Tensor, "*n batch"]
+    """What stands in a triple's third place: its tail, or the number of a query with many (which has tail 0)."""
     loss_weights: Float[Tensor, "*n batch"]
     penalty_weights: Float[Tensor, "*n batch"]
     size: Float[Tensor, "*n 1"]
@@ -48,12 +51,13 @@ class Batch(NamedTuple):
 
     @property
     def triples(self) -> Int[Tensor, "*n batch 3"]:
-        return torch.stack(self[:3], dim=-1)
+        return torch.stack((self.heads, self.relations, self.numbers), dim=-1).long()
 
 
 def make_batch(facts: Int[Tensor, "*n batch 3"], valid: Float[Tensor, "*n batch"], objective: Objective) -> Batch:
     """`valid` is 1 for the triples that are meant and 0 for those that fill up."""
-    heads, relations, tails = facts.unbind(-1)
+    heads, relations, numbers = (one.contiguous() for one in facts.unbind(-1))  # kernels read them as they lie
+    tails = numbers if objective.known is None else torch.zeros_like(numbers)
     weights = objective.weights(facts)
     weights = valid if weights is None else weights * valid
     count = valid.sum(-1, keepdim=True)
@@ -61,6 +65,7 @@ def make_batch(facts: Int[Tensor, "*n batch 3"], valid: Float[Tensor, "*n batch"
         heads,
         relations,
         tails,
+        numbers,
         weights / weights.sum(-1, keepdim=True),
         valid / count,
         count,
@@ -209,7 +214,7 @@ class Engine:
     def _choose_front(self) -> Front | None:
         """None: this model or this loss goes through autograd whole."""
         model, options = self.model, self.config.objective
-        if not model.dot_product or options.negatives or options.loss not in ("softmax", "logistic"):
+        if not model.dot_product or options.negatives or options.loss not in ("softmax", "logistic", "binary"):
             return None
         if type(model).encode is not Model.encode:
             return EncodedFront(model, self.objective, self.beside)
@@ -239,14 +244,16 @@ class Engine:
     @torch.no_grad()
     def _step_over_all(self, front: Front, batch: Batch, loss_sum: Tensor) -> None:
         queries, table = front.queries(batch, self.model.entity if self.shadow is None else self.shadow)
+        options, candidates, known = self.config.objective, self.model.num_entities, self.objective.known
         found = all_candidates(
             queries,
             table,
-            batch.tails,
-            batch.loss_weights,
-            candidates=self.model.num_entities,
-            loss="logistic" if self.config.objective.loss == "logistic" else "softmax",
-            smoothing=self.config.objective.label_smoothing,
+            batch.tails if known is None else known.pairs(batch.numbers),
+            # the binary loss is a mean over the candidates
+            batch.loss_weights if known is None else batch.loss_weights / candidates,
+            candidates=candidates,
+            loss="softmax" if options.loss == "softmax" else "logistic",
+            labels=Labels.smoothed(options.label_smoothing, candidates, options.smoothing_share == "published"),
             memory=self.config.training.score_memory_mb << 20,
             beside=self.beside,
         )
@@ -268,6 +275,9 @@ class Engine:
 
     def _update(self, batch: Batch, gradients: Gradients, table: Tensor | None) -> None:
         """`table`: the dense part of the entity table's gradient, when its rows were looked up."""
+        # one-pass optimizers, torch's and ours, read a gradient as it lies in memory: a strided one would be misread
+        dense = {name: one.contiguous() for name, one in gradients.dense.items()}
+        gradients = gradients._replace(dense=dense)
         if self.kernels:
             self._update_by_kernels(batch, gradients, table)
         else:

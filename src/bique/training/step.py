@@ -14,6 +14,7 @@ from torch import Tensor
 
 from bique.config import ObjectiveConfig, PenaltyConfig, RunConfig
 from bique.graph import Answers, Graph
+from bique.kernels.all_candidates import Positives
 from bique.models import Model, lookup
 from bique.objectives import (
     binary_cross_entropy,
@@ -145,19 +146,25 @@ class KnownTails(NamedTuple):
         starts, tails = (torch.from_numpy(np.array(part)).long().to(device) for part in (answers.starts, answers.tails))
         return cls(starts, tails, [0, *np.cumsum(counts).tolist()])
 
-    def labels(
-        self, queries: Int[Tensor, "batch"], num_entities: int, dtype: torch.dtype
-    ) -> Float[Tensor, "batch entities"]:
-        first = self.starts[queries.long()]
-        ends = (self.starts[queries.long() + 1] - first).cumsum(0)
+    def pairs(self, queries: Int[Tensor, "batch"]) -> Positives:
+        """(row of the batch, known tail), always as many as these queries may have at most."""
+        numbers = queries.long()
+        first = self.starts[numbers]
+        ends = (self.starts[numbers + 1] - first).cumsum(0)
         pair = torch.arange(self.most[len(queries)], device=queries.device)
         rows = torch.searchsorted(ends, pair, right=True).clamp(max=len(queries) - 1)
         before = torch.cat((ends.new_zeros(1), ends))[rows]
-        known = self.tails[(first[rows] + pair - before).clamp(max=len(self.tails) - 1)]
-        # pairs beyond the last known tail go to a column that is cut off
-        columns = torch.where(pair < ends[-1], known, num_entities)
-        labels = torch.zeros(len(queries), num_entities + 1, dtype=dtype, device=queries.device)
-        return labels.index_put((rows, columns), torch.ones((), dtype=dtype, device=queries.device))[:, :-1]
+        valid = pair < ends[-1]
+        tails = self.tails[(first[rows] + pair - before).clamp(max=len(self.tails) - 1)]
+        return Positives(torch.where(valid, rows, 0), torch.where(valid, tails, 0), valid.float())
+
+    def labels(
+        self, queries: Int[Tensor, "batch"], num_entities: int, dtype: torch.dtype
+    ) -> Float[Tensor, "batch entities"]:
+        """1 for every known tail of each query."""
+        rows, columns, valid = self.pairs(queries)
+        labels = torch.zeros(len(queries), num_entities, dtype=dtype, device=queries.device)
+        return labels.index_put((rows, columns), valid.to(dtype), accumulate=True)
 
 
 def train_answers(graph: Graph) -> Answers:

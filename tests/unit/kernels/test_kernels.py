@@ -8,14 +8,14 @@ from torch import Tensor
 
 from bique.algebra import as_biquaternion, as_reals, multiply
 from bique.config import BiQUEConfig
-from bique.kernels.all_candidates import all_candidates
+from bique.kernels.all_candidates import Positives, all_candidates
 from bique.kernels.row_product import GroupPenalty, RowProduct, RowProductKernel
-from bique.kernels.score_slopes import score_slopes, score_slopes_plain
+from bique.kernels.score_slopes import Labels, score_slopes, score_slopes_plain
 from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
 from bique.kernels.tally import tally_
 from bique.kernels.update_table import Rule, State, update_table_, update_table_plain_
 from bique.models import BiQUE, Size
-from bique.objectives import cubed_group_norm, logistic_loss, softmax_cross_entropy
+from bique.objectives import binary_cross_entropy, cubed_group_norm, logistic_loss, softmax_cross_entropy
 
 LOSSES = [(loss, smoothing) for loss in ("softmax", "logistic") for smoothing in (0.0, 0.2)]
 
@@ -45,13 +45,48 @@ def test_all_candidates_has_autograds_loss_and_gradients(loss: str, smoothing: f
     queries, table, targets = drawn(7, 16), drawn(128, 16, seed=1), ids(100, 7)
     weights = torch.rand(7, dtype=torch.float64)
     found = all_candidates(
-        queries, table, targets, weights, candidates=100, loss=loss, smoothing=smoothing, memory=memory
+        queries,
+        table,
+        targets,
+        weights,
+        candidates=100,
+        loss=loss,
+        labels=Labels.smoothed(smoothing, 100),
+        memory=memory,
     )
     losses, to_queries, to_table = by_autograd(queries, table[:100], targets, weights, loss, smoothing)
     torch.testing.assert_close(found.losses, losses)
     torch.testing.assert_close(found.queries, to_queries)
     torch.testing.assert_close(found.table[:100], to_table)
     assert found.table[100:].abs().max() == 0
+
+
+@pytest.mark.parametrize("memory", [1, 3 * 128 * 8, 1 << 30], ids=["one query", "three", "all at once"])
+@pytest.mark.parametrize("published", [True, False])
+def test_many_targets_in_a_query_have_the_binary_loss(memory: int, published: bool) -> None:
+    """Some queries have no target, and two pairs only fill up."""
+    queries, table = drawn(7, 16).requires_grad_(), drawn(128, 16, seed=1).requires_grad_()
+    rows, columns = torch.tensor([0, 0, 2, 6, 6, 6, 0, 0]), torch.tensor([5, 99, 5, 0, 1, 2, 0, 0])
+    valid = torch.tensor([1.0] * 6 + [0.0] * 2, dtype=torch.float64)
+    weights = torch.rand(7, dtype=torch.float64)
+    truth = torch.zeros(7, 100, dtype=torch.float64)
+    truth[rows[:6], columns[:6]] = 1
+    share = "published" if published else "textbook"
+    expected = weights * binary_cross_entropy(queries @ table[:100].T, truth, 0.1, share)
+    gradients = torch.autograd.grad(expected.sum(), (queries, table))
+    found = all_candidates(
+        queries.detach(),
+        table.detach(),
+        Positives(rows, columns, valid),
+        weights / 100,
+        candidates=100,
+        loss="logistic",
+        labels=Labels.smoothed(0.1, 100, published),
+        memory=memory,
+    )
+    torch.testing.assert_close(found.losses, expected.detach())
+    torch.testing.assert_close(found.queries, gradients[0])
+    torch.testing.assert_close(found.table, gradients[1])
 
 
 @pytest.mark.parametrize(("loss", "smoothing"), LOSSES)
@@ -67,7 +102,7 @@ def test_score_slopes_are_those_of_the_plain_path(
     targets = ids(8200, 4).to(kernel_device)
     weights = torch.tensor([0.3, 0.0, 0.7, 1.0], device=kernel_device)
     exact, slopes = torch.full_like(scores, 7.0, dtype=torch.float64), torch.full_like(scores, 7.0, dtype=dtype)
-    arguments = 8201, loss, smoothing
+    arguments = 8201, loss, Labels.smoothed(smoothing, 8201)
     theirs = score_slopes_plain(scores.double(), targets, weights.double(), *arguments, exact)
     mine = score_slopes(scores, targets, weights, *arguments, slopes)
     torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-5)

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import math
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
 from bique.objectives import (
+    binary_cross_entropy,
     cubed_group_norm,
     degree_weights,
+    dura,
     embedding_penalty,
     logistic_loss,
+    margin_loss,
+    self_adversarial_loss,
     softmax_cross_entropy,
     weighted_mean,
 )
@@ -97,3 +104,48 @@ def test_group_n3_puts_its_weights_where_it_says() -> None:
     weights = {"kind": "group_n3", "weight": 0.5, "entity": 3.0, "relation_weight": 0.25}
     penalty = embedding_penalty(one, 2 * one, [one, one], **weights)
     assert penalty.tolist() == [0.5 * (3.0 * (1 + 8) + 0.25 * (1 + 1)), 0.5 * (3.0 * (8 + 64) + 0.25 * (8 + 8))]
+
+
+@given(seeds, st.sampled_from(["textbook", "published"]))
+def test_binary_loss_is_the_mean_cross_entropy_of_smoothed_labels(seed: int, share: str) -> None:
+    scores, _ = scores_and_targets(seed)
+    labels = (torch.rand(scores.shape, generator=torch.Generator().manual_seed(seed)) < 0.3).double()
+    smoothed = 0.9 * labels + (0.1 if share == "textbook" else 1.0) / scores.shape[1]
+    expected = functional.binary_cross_entropy_with_logits(scores, smoothed, reduction="none").mean(1)
+    torch.testing.assert_close(binary_cross_entropy(scores, labels, 0.1, share), expected)
+    plain = functional.binary_cross_entropy_with_logits(scores, labels, reduction="none").mean(1)
+    torch.testing.assert_close(binary_cross_entropy(scores, labels, 0.0, share), plain)
+
+
+@given(seeds)
+def test_sampled_losses_are_their_formulas(seed: int) -> None:
+    scores, _ = scores_and_targets(seed)
+    margin, adversarial = margin_loss(scores, 1.5), self_adversarial_loss(scores, 1.5, 0.7)
+    for row, found, other in zip(scores.tolist(), margin.tolist(), adversarial.tolist(), strict=True):
+        target, negatives = row[0], row[1:]
+        hinges = [max(0.0, 1.5 - target + negative) for negative in negatives]
+        assert found == pytest.approx(sum(hinges) / len(hinges))
+        weights = [math.exp(0.7 * negative) for negative in negatives]
+        terms = [
+            w / sum(weights) * math.log(1 / (1 + math.exp(1.5 + n))) for w, n in zip(weights, negatives, strict=True)
+        ]
+        assert other == pytest.approx(-(math.log(1 / (1 + math.exp(-1.5 - target))) + sum(terms)) / 2)
+
+
+def test_the_weights_of_adversarial_negatives_are_constants() -> None:
+    scores = torch.tensor([[1.0, 2.0, -1.0]], dtype=torch.float64, requires_grad=True)
+    self_adversarial_loss(scores, 1.0, 1.0).sum().backward()
+    weights = torch.tensor([2.0, -1.0], dtype=torch.float64).softmax(0)
+    expected = weights * torch.sigmoid(1.0 + torch.tensor([2.0, -1.0], dtype=torch.float64)) / 2
+    torch.testing.assert_close(scores.grad[0, 1:], expected)
+
+
+def test_the_kinds_of_penalty_are_their_sums() -> None:
+    head, tail, relation = torch.randn(3, 2, 4, 3, 2, dtype=torch.float64)
+    weights = {"weight": 0.5, "entity": 3.0, "relation_weight": 0.25}
+    for kind, power in (("n3", 3), ("l2", 2)):
+        sizes = [one.abs().pow(power).flatten(1).sum(1) for one in (head, tail, relation)]
+        expected = 0.5 * (3.0 * (sizes[0] + sizes[1]) + 0.25 * sizes[2])
+        torch.testing.assert_close(embedding_penalty(head, tail, [relation], kind=kind, **weights), expected)
+    query, row = torch.randn(2, 5, 7, dtype=torch.float64)
+    torch.testing.assert_close(dura(query, row, 0.1), 0.1 * (query.norm(dim=1) ** 2 + row.norm(dim=1) ** 2))
