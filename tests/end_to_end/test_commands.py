@@ -262,3 +262,44 @@ def test_reproduce_says_what_it_cannot_train(bique: Command, tmp_path: Path, mon
     assert missing.code == 1
     assert "no such folder" in missing.err
     assert bique("reproduce", "table9", "--run").code == 1
+
+
+def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
+    from bique.models import MODELS
+
+    done = bique("models")
+    assert done.code == 0
+    assert all(f"{name}  " in done.out for name in MODELS)
+    rows = json.loads(bique("models", "conve", "--json").out)
+    assert rows[0]["entity_width"] == 208
+    assert {row["key"] for row in rows[0]["settings"]} >= {"model.filters", "model.kernel"}
+    assert "Feature maps." in bique("models", "conve").out
+    unknown = bique("models", "trnse")
+    assert unknown.code == 1
+    assert "did you mean 'transe'" in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["model.name=conv"], "unknown model 'conv'"),
+        (["model.name=conve", "model.filtres=3"], "did you mean 'filters'"),
+        (["model.name=conve", "model.height=7"], "does not divide units"),
+        (["model.name=distmult", "model.translation=true"], "unknown key 'model.translation'"),
+        (["objective.loss=margin"], "needs negatives"),
+        (["objective.loss=binary"], "penalty.weight = 0"),
+        (["objective.loss=binary", "objective.negatives=5"], "negatives = 0"),
+        (["objective.sampler=bernoulli"], "needs negatives"),
+        (["objective.smoothing_share=published"], "belongs to loss = 'binary'"),
+        (["model.name=roth", "model.units=3"], "multiple of 2"),
+        (["model.name=complex", "penalty.relation_part=both"], "use 'product'"),
+    ],
+)
+def test_a_combination_that_makes_no_sense_is_one_sentence(
+    settings: list[str], said: str, bique: Command, tmp_path: Path
+) -> None:
+    words = [word for setting in settings for word in ("--set", setting)]
+    done = bique("train", "--dataset", "wordnet", "--run", tmp_path / "run", *words)
+    assert done.code == 1, done.out
+    assert said in " ".join(done.err.split())
+    assert not (tmp_path / "run").exists()

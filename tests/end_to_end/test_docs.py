@@ -81,6 +81,19 @@ def test_the_table_of_settings_is_the_schemas() -> None:
     assert table in page, f"docs/reference.md must hold this table:\n{table}"
 
 
+def test_the_table_of_models_is_that_of_the_code() -> None:
+    from bique.cli.models import _card
+    from bique.models import MODELS
+
+    rows = [_card(name) for name in MODELS]
+    lines = [
+        f"| `{one.name}` | {one.formula.replace('|', chr(92) + '|')} | {one.regime} | {one.reference} |" for one in rows
+    ]
+    table = "\n".join(["| model | score | published regime | reference |", "|---|---|---|---|", *lines])
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    assert table in page, f"docs/models.md must hold this table:\n{table}"
+
+
 def settings_row(setting: Setting) -> str:
     default = "–" if setting.default is None else f"`{setting.default}`"
     key = f"`{setting.key}`" if setting.model is None else f"`{setting.key}` ({setting.model})"

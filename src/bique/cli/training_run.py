@@ -26,7 +26,7 @@ def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
         print_json({"run": str(run.path), **run.summary()})
         return
     if "test" in ranked:
-        rows = {"BiQUE": ranked["test"]}
+        rows = {run.config.model.name: ranked["test"]}
         if FrequencyBaseline.fits(graph):
             rows["baseline"] = evaluate(FrequencyBaseline(graph), graph, "test", run.config.evaluation)
         screen.print(results_table(rows, run.config.evaluation.resamples))

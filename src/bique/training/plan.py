@@ -32,7 +32,7 @@ def make_plan(
     config: RunConfig, graph: Graph, model: Model, steps_per_epoch: int, device: str, precision: Precision
 ) -> Plan:
     values = sum(table.numel() for table in model.parameters())
-    real = model.without_padding("entity", model.entity).numel() + model.relation.numel()
+    real = sum(model.without_padding(name, table).numel() for name, table in model.named_parameters())
     tables = values * 4 * (1 + _STATE_TABLES[config.optimizer.name])
     scores = min(config.training.batch_size, 2 * len(graph.train)) * len(model.entity)
     if config.training.engine == "plain":
