@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from bique.kernels.sum_rows import Lookups
 from bique.shapes import Int
 from bique.training.batches import Batches
-from bique.training.engine import Batch, Engine, Precision, make_batch
+from bique.training.engine import Engine, Precision
+from bique.training.fronts import Batch, make_batch
 from bique.training.step import Objective
 
 WARM_UP = 3

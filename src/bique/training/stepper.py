@@ -13,7 +13,8 @@ from bique.models import Model
 from bique.shapes import Float, Int
 from bique.training.batches import Batches
 from bique.training.capture import CapturedSteps
-from bique.training.engine import Engine, Precision, choose_precision, make_batch
+from bique.training.engine import Engine, Precision, choose_precision
+from bique.training.fronts import make_batch
 from bique.training.optimizers import make_optimizer, set_rate
 from bique.training.step import Objective, take_step
 

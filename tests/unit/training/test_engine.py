@@ -16,7 +16,8 @@ from bique.objectives import degree_weights
 from bique.training import Session
 from bique.training.batches import Batches
 from bique.training.capture import CapturedSteps
-from bique.training.engine import EncodedFront, Engine, ProductFront, RowsFront, choose_precision
+from bique.training.engine import Engine, choose_precision
+from bique.training.fronts import EncodedFront, ProductFront, RowsFront
 from bique.training.optimizers import make_optimizer
 from bique.training.step import Objective
 from bique.training.stepper import EngineSteps, PlainSteps, make_stepper
