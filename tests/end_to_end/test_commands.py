@@ -303,3 +303,21 @@ def test_a_combination_that_makes_no_sense_is_one_sentence(
     assert done.code == 1, done.out
     assert said in " ".join(done.err.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Path, tmp_path: Path) -> None:
+    done = bique("geometry", run, "--parquet", tmp_path / "geometry.parquet")
+    assert done.code == 0, done.err
+    assert all(name in done.out for name in ("a next", "b pair", "c parent", "rank correlation"))
+    words = bique("geometry", run, "--relation", "c parent").out
+    assert "what it does to a head" in words
+    assert "turns it by" in words
+    found = json.loads(bique("geometry", run, "--json").out)
+    assert [row["facts"]["relation"] for row in found["relations"]] == ["a next", "b pair", "c parent"]
+    assert bique("geometry", run, "--relation", "d").code == 1
+
+    import polars
+
+    rows = polars.read_parquet(tmp_path / "geometry.parquet")
+    assert rows.columns == ["relation", "angle", "rapidity", "modulus", "phase"]
+    assert rows["relation"].n_unique() == 6

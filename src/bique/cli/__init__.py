@@ -15,6 +15,7 @@ from bique.cli import (
     demo,
     evaluate,
     export,
+    geometry,
     import_,
     info,
     models,
@@ -61,6 +62,7 @@ for name, verb in {
     "relations": relations.relations,
     "export": export.export,
     "info": info.info,
+    "geometry": geometry.geometry,
     "models": models.models,
     "reproduce": reproduce.reproduce,
 }.items():

@@ -1,0 +1,212 @@
+"""What the facts say about a relation: hierarchy, symmetry, tree-likeness, category, partner."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from bique.graph import Graph
+from bique.graph.categories import relation_categories
+from bique.graph.leakage import find_overlaps
+from bique.shapes import Int
+
+# from so many heads the reachable entities are counted; all of them in most graphs
+SOURCES = 2000
+PARTNER = 0.5
+
+
+@dataclass(frozen=True)
+class RelationPattern:
+    relation: str
+    facts: int
+    """Distinct training facts."""
+    category: str
+    symmetry: float
+    """Share of facts (h, t) whose mirror image (t, h) is a fact, too."""
+    hierarchy: float
+    """Krackhardt's score: of the pairs that are connected along the relation, the share that is not in a cycle."""
+    tree: float
+    """1 for a forest: 1 − independent cycles / edges, direction disregarded."""
+    partner: str | None
+    """The relation with which it shares most pairs (⁻¹ when turned round), if it shares half of its own."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def relation_patterns(graph: Graph, seed: int = 0) -> list[RelationPattern]:
+    """Of every relation, from the training facts."""
+    categories = relation_categories(graph.train, graph.num_relations)
+    partners = _partners(graph)
+    patterns = []
+    for relation in range(graph.num_relations):
+        pairs = np.unique(graph.train[graph.train[:, 1] == relation][:, [0, 2]], axis=0)
+        patterns.append(
+            RelationPattern(
+                graph.relations[relation],
+                len(pairs),
+                categories[relation],
+                symmetry(pairs),
+                hierarchy(pairs, seed),
+                tree_likeness(pairs),
+                partners.get(relation),
+            )
+        )
+    return patterns
+
+
+def symmetry(pairs: Int[np.ndarray, "facts 2"]) -> float:
+    known = {(h, t) for h, t in pairs.tolist()}
+    return sum((t, h) in known for h, t in known) / max(len(known), 1)
+
+
+def hierarchy(pairs: Int[np.ndarray, "facts 2"], seed: int = 0) -> float:
+    """Of the ordered pairs (a, b) with a path from a to b, the share without a path back; 0 for no facts.
+
+    Counted exactly for up to SOURCES starting points, else from that many, drawn by the seed.
+    """
+    forward: dict[int, list[int]] = defaultdict(list)
+    for head, tail in pairs.tolist():
+        if head != tail:
+            forward[head].append(tail)
+    component = strong_components(forward)
+    sources = sorted(forward)
+    if len(sources) > SOURCES:
+        sources = np.random.default_rng(seed).choice(sources, SOURCES, replace=False).tolist()
+    reached = one_way = 0
+    for source in sources:
+        found = _reachable(source, forward) - {source}
+        reached += len(found)
+        one_way += sum(component[other] != component[source] for other in found)
+    return one_way / reached if reached else 0.0
+
+
+def tree_likeness(pairs: Int[np.ndarray, "facts 2"]) -> float:
+    edges = {(min(h, t), max(h, t)) for h, t in pairs.tolist() if h != t}
+    parent: dict[int, int] = {}
+
+    def root(node: int) -> int:
+        while parent.setdefault(node, node) != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    cycles = 0
+    for one, other in edges:
+        first, second = root(one), root(other)
+        cycles += first == second
+        parent[first] = second
+    return 1 - cycles / len(edges) if edges else 1.0
+
+
+def strong_components(forward: dict[int, list[int]]) -> dict[int, int]:
+    """Node → number of its strongly connected component (Tarjan, without recursion)."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    component: dict[int, int] = {}
+    waiting: list[int] = []
+    for start in list(forward):
+        if start in index:
+            continue
+        path = [(start, iter(forward[start]))]
+        index[start] = low[start] = len(index)
+        waiting.append(start)
+        while path:
+            node, others = path[-1]
+            for other in others:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    waiting.append(other)
+                    path.append((other, iter(forward.get(other, ()))))
+                    break
+                if other not in component:
+                    low[node] = min(low[node], index[other])
+            else:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
+                if low[node] == index[node]:
+                    while True:
+                        member = waiting.pop()
+                        component[member] = index[node]
+                        if member == node:
+                            break
+    return component
+
+
+def _reachable(source: int, forward: dict[int, list[int]]) -> set[int]:
+    seen, todo = {source}, [source]
+    while todo:
+        for other in forward.get(todo.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
+    return seen
+
+
+def _partners(graph: Graph) -> dict[int, str]:
+    """The largest overlap of each relation with another one."""
+    partners: dict[int, tuple[float, str]] = {}
+    for overlap in find_overlaps(graph.train, graph.num_entities, graph.num_relations, PARTNER):
+        if overlap.kind == "symmetric":
+            continue
+        name = graph.relations[overlap.other] + ("⁻¹" if overlap.kind == "inverse" else "")
+        if overlap.share > partners.get(overlap.relation, (0.0, ""))[0]:
+            partners[overlap.relation] = overlap.share, name
+    return {relation: name for relation, (_, name) in partners.items()}
+
+
+def rank_correlation(
+    x: list[float], y: list[float], resamples: int = 10_000, seed: int = 0
+) -> tuple[float, float, float]:
+    """Spearman's ρ with a 95 % bootstrap interval over the pairs; NaN where one side does not vary."""
+    first, second = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    generator = np.random.default_rng(seed)
+    draws = generator.integers(0, len(first), (resamples, len(first)))
+    found = np.array([_spearman(first[draw], second[draw]) for draw in draws])
+    found = found[~np.isnan(found)]
+    low, high = np.quantile(found, (0.025, 0.975)).tolist() if len(found) else (np.nan, np.nan)
+    return _spearman(first, second), low, high
+
+
+def _spearman(x: np.ndarray, y: np.ndarray) -> float:
+    a, b = (_ranks(values) for values in (x, y))
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum()) / scale if scale else float("nan")
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ties share the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return (ends - (counts - 1) / 2)[place]
+
+
+def composition_triples(graph: Graph, at_least: int = 10, paths: int = 2_000_000) -> list[tuple[int, int, int, float]]:
+    """(r1, r2, r3, confidence): of the paths a –r1→ b –r2→ c, the share with a –r3→ c; those with ten facts or more.
+
+    Graphs with more than `paths` paths are searched from every n-th fact on.
+    """
+    by_head: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    known: dict[tuple[int, int], list[int]] = defaultdict(list)
+    facts: list[list[int]] = np.unique(graph.train, axis=0).tolist()
+    for head, relation, tail in facts:
+        by_head[head].append((relation, tail))
+        known[head, tail].append(relation)
+    total = sum(len(by_head.get(tail, ())) for _, _, tail in facts)
+    step = max(1, -(-total // paths))
+    seen: dict[tuple[int, int], int] = defaultdict(int)
+    closed: dict[tuple[int, int, int], int] = defaultdict(int)
+    for head, first, middle in facts[::step]:
+        for second, tail in by_head.get(middle, ()):
+            if tail == head or middle in (head, tail):
+                continue
+            seen[first, second] += 1
+            for third in known.get((head, tail), ()):
+                closed[first, second, third] += 1
+    found = [(*key, count / seen[key[:2]]) for key, count in closed.items() if count >= at_least]
+    return sorted(found, key=lambda row: -row[3])

@@ -1,0 +1,152 @@
+"""bique geometry"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bique.cli.screen import AsJson
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.table import Table
+
+    from bique.analysis.geometry import RelationGeometry
+    from bique.analysis.patterns import RelationPattern
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def geometry(
+    run: Annotated[Path, typer.Argument(help="A run of BiQUE.")],
+    relation: Annotated[str | None, typer.Option(help="One relation, in words and at length.")] = None,
+    graph: Annotated[Path | None, typer.Option(help="The graph of the run, if it has moved.")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="Also write one row per relation and biquaternion.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what each relation learned: rotations, scaling, translation, beside what the facts say about it.
+
+    [dim]Example:[/] bique geometry runs/wordnet-bique-1 --relation hypernym
+    """
+    from rich.text import Text
+
+    from bique.analysis.geometry import rapidity_range, relation_geometry
+    from bique.analysis.patterns import rank_correlation, relation_patterns
+    from bique.cli.screen import note, print_json, screen
+    from bique.errors import unknown
+    from bique.runs import Run
+
+    opened = Run.open(run)
+    facts = opened.graph(graph)
+    if relation is not None and relation not in facts.relations:
+        raise unknown("relation", relation, list(facts.relations))
+    learned = relation_geometry(opened.model()[0], facts)
+    patterns = relation_patterns(facts)
+    forward, backward = learned[: len(patterns)], learned[len(patterns) :]
+    high = rapidity_range(learned)
+    correlation = rank_correlation([one.hierarchy for one in patterns], [one.median("rapidity") for one in forward])
+    if parquet is not None:
+        _write(parquet, learned)
+        note(f"written: {parquet}")
+    if as_json:
+        rows = [
+            {"geometry": one.as_dict(), "inverse": other.as_dict(), "facts": pattern.as_dict()}
+            for one, other, pattern in zip(forward, backward, patterns, strict=True)
+            if relation in (None, pattern.relation)
+        ]
+        names = ("rho", "low", "high")
+        print_json({"relations": rows, "hierarchy_and_rapidity": dict(zip(names, correlation, strict=True))})
+        return
+    if relation is not None:
+        place = facts.relations.index(relation)
+        for line in _in_words(forward[place], backward[place], patterns[place], high):
+            screen.print(Text(line), soft_wrap=True)
+        return
+    screen.print(_table(forward, patterns, high))
+    rho, *interval = correlation
+    between = " ".join(f"{end:.2f}" for end in interval)
+    answer = f"hierarchy and rapidity: rank correlation {rho:.2f} [{between}] over {len(patterns)} relations"
+    screen.print(Text(f"{answer}; an interval that holds 0 may be chance", style="dim"), soft_wrap=True)
+    legend = f"θ in [0, π], φ in [0, {high}]: histograms over the biquaternions, and the median"
+    screen.print(Text(legend, style="dim"), soft_wrap=True)
+
+
+def histogram(values: np.ndarray, low: float, high: float, bins: int = 8) -> str:
+    """As small as a word; the last bar holds what lies beyond."""
+    import numpy as np
+
+    counts, _ = np.histogram(np.clip(values, low, high), bins=bins, range=(low, high))
+    top = max(int(counts.max()), 1)
+    return "".join(BARS[(count * (len(BARS) - 1) + top - 1) // top] for count in counts.tolist())
+
+
+def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], high: int) -> Table:
+    import numpy as np
+    from rich.text import Text
+
+    from bique.cli.tables import plain_table
+
+    table = plain_table("What each relation learned")
+    table.padding = (0, 1, 0, 0)
+    headings = ("relation", "facts", "", "hier.", "circular θ", "hyperbolic φ", "scale", "shift", "null")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place in (0, 2) else "right", overflow="fold")
+    for one, pattern in zip(learned, patterns, strict=True):
+        cells = [
+            one.relation,
+            f"{pattern.facts:,}",
+            pattern.category,
+            f"{pattern.hierarchy:.2f}",
+            f"{histogram(one.angle, 0, np.pi)} {one.median('angle'):.2f}",
+            f"{histogram(one.rapidity, 0, high)} {one.median('rapidity'):.2f}",
+            f"{one.median('modulus'):.2f}",
+            f"{one.translation:.2f}",
+            f"{one.null}+{one.near_null - one.null}",
+        ]
+        table.add_row(*map(Text, cells))
+    table.caption = Text(
+        "hier.: share of connected pairs that are not in a cycle · shift: length of the translation beside an "
+        "entity's · null: without a decomposition + nearly so",
+        justify="left",
+    )
+    return table
+
+
+def _in_words(one: RelationGeometry, inverse: RelationGeometry, pattern: RelationPattern, high: int) -> list[str]:
+    """For whoever has never heard of biquaternions."""
+    import numpy as np
+
+    partner = f", most like {pattern.partner}" if pattern.partner else ""
+    lines = [
+        f"{one.relation}: {pattern.facts:,} facts, {pattern.category}{partner}",
+        f"  {pattern.symmetry:.0%} of its facts hold the other way round, too; {pattern.hierarchy:.0%} of the pairs "
+        f"that it connects are not in a cycle; tree-likeness {pattern.tree:.2f}",
+    ]
+    for name, found in (("what it does to a head", one), ("what its inverse does", inverse)):
+        turn, boost = np.degrees(found.median("angle")), found.median("rapidity")
+        lines += [
+            f"  {name} (median of {found.units - found.null} of {found.units} biquaternions):",
+            f"    shifts it by {found.translation:.2f} of an entity's length",
+            f"    turns it by {turn:.0f}°          θ {histogram(found.angle, 0, np.pi, 24)} 0 … 180°",
+            f"    stretches by {np.exp(boost):.2f}, squeezes by {np.exp(-boost):.2f}   "
+            f"φ {histogram(found.rapidity, 0, high, 24)} 0 … {high}",
+            f"    scales by {found.median('modulus'):.2f}",
+        ]
+        if found.null:
+            lines.append(f"    {found.null} biquaternions have no decomposition (null)")
+    return lines
+
+
+def _write(file: Path, learned: list[RelationGeometry]) -> None:
+    """relation, angle, rapidity, modulus, phase: one row per biquaternion that has a decomposition."""
+    from bique.analysis.geometry import QUANTITIES
+    from bique.atomic import disk_errors
+
+    columns: dict[str, Any] = {"relation": [one.relation for one in learned for _ in one.angle]}
+    columns |= {name: [value for one in learned for value in getattr(one, name).tolist()] for name in QUANTITIES}
+    import polars
+
+    with disk_errors(file):
+        polars.DataFrame(columns).write_parquet(file)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bique.algebra import as_biquaternion, decompose
+from bique.analysis.geometry import rapidity_range, relation_geometry
+from bique.analysis.patterns import (
+    composition_triples,
+    hierarchy,
+    rank_correlation,
+    relation_patterns,
+    strong_components,
+    symmetry,
+    tree_likeness,
+)
+from bique.config import BiQUEConfig, parse_config
+from bique.errors import UserError
+from bique.graph import Graph
+from bique.models import BiQUE, Size, build_model
+from bique.runs import Run
+from bique.training import train
+
+
+def pairs(*rows: tuple[int, int]) -> np.ndarray:
+    return np.array(rows, dtype=np.int32).reshape(-1, 2)
+
+
+graphs = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20)
+
+
+def closure(rows: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Every pair with a path between them, the slow way."""
+    found = {(a, b) for a, b in rows if a != b}
+    while True:
+        more = found | {(a, d) for (a, b), (c, d) in product(found, found) if b == c}
+        if more == found:
+            return {(a, b) for a, b in found if a != b}
+        found = more
+
+
+@given(graphs)
+def test_hierarchy_is_krackhardts_share_over_the_closure(rows: list[tuple[int, int]]) -> None:
+    connected = closure(rows)
+    one_way = [pair for pair in connected if pair[::-1] not in connected]
+    expected = len(one_way) / len(connected) if connected else 0.0
+    assert hierarchy(pairs(*rows)) == pytest.approx(expected)
+
+
+@given(graphs)
+def test_strong_components_are_those_of_the_closure(rows: list[tuple[int, int]]) -> None:
+    forward: dict[int, list[int]] = {}
+    for head, tail in rows:
+        forward.setdefault(head, []).append(tail)
+    component, connected = strong_components(forward), closure(rows)
+    for one, other in product(component, component):
+        together = one == other or ((one, other) in connected and (other, one) in connected)
+        assert (component[one] == component[other]) == together
+
+
+def test_trees_cycles_and_mirrors() -> None:
+    tree, ring = pairs((1, 0), (2, 0), (3, 1)), pairs((0, 1), (1, 2), (2, 0))
+    assert (tree_likeness(tree), hierarchy(tree), symmetry(tree)) == (1.0, 1.0, 0.0)
+    assert (tree_likeness(ring), hierarchy(ring), symmetry(ring)) == (pytest.approx(2 / 3), 0.0, 0.0)
+    mirror = pairs((0, 1), (1, 0), (2, 3))
+    assert (tree_likeness(mirror), symmetry(mirror)) == (1.0, pytest.approx(2 / 3))
+    assert (tree_likeness(pairs()), hierarchy(pairs()), symmetry(pairs())) == (1.0, 0.0, 0.0)
+
+
+def test_the_patterns_of_the_small_graph_are_what_it_was_made_of(small_graph: Graph) -> None:
+    ring, pair, tree = relation_patterns(small_graph)
+    assert ring.facts == int((small_graph.train[:, 1] == 0).sum())
+    assert pair.symmetry > 0.5 > tree.symmetry
+    assert tree.tree == 1.0
+    assert tree.hierarchy == 1.0
+    assert pair.hierarchy == pytest.approx(1 - pair.symmetry)  # a pair without its mirror image is one-way
+
+
+@given(st.integers(0, 2**31))
+def test_the_rank_correlation_is_that_of_ranks(seed: int) -> None:
+    scipy = pytest.importorskip("scipy.stats")
+    generator = np.random.default_rng(seed)
+    x, y = generator.integers(0, 5, (2, 12)).astype(float).tolist()
+    rho, low, high = rank_correlation(x, y, resamples=200)
+    if len(set(x)) > 1 and len(set(y)) > 1:
+        assert rho == pytest.approx(scipy.spearmanr(x, y).statistic)
+        assert -1 <= low <= high <= 1
+
+
+def test_compositions_are_found_with_their_confidence(small_graph: Graph) -> None:
+    from dataclasses import replace
+
+    first = [(i, 0, i + 10) for i in range(10)]
+    second = [(i + 10, 1, i + 20) for i in range(10)]
+    third = [(i, 2, i + 20) for i in range(10)]
+    made = replace(small_graph, train=np.array(first + second + third[:10], dtype=np.int32))
+    assert composition_triples(made) == [(0, 1, 2, 1.0)]
+    assert composition_triples(made, at_least=11) == []
+
+
+def test_a_trained_runs_decomposition_multiplies_back(small_graph_directory: Path, tmp_path: Path) -> None:
+    graph = Graph.open(small_graph_directory)
+    config = parse_config({"graph": str(small_graph_directory), "model": {"units": 8}, "training": {"epochs": 5}})
+    run = Run.create(config, graph, tmp_path / "run")
+    train(run, graph)
+    model, _ = run.model()
+    assert isinstance(model, BiQUE)
+    q = as_biquaternion(model.relation[:, : 8 * 8].double())
+    parts = decompose(q, null="mask")
+    wrong = (parts.compose() - q).abs().amax(1)[parts.exists]
+    assert wrong.max() <= 1e-5
+    found = relation_geometry(model, graph)
+    assert [one.relation for one in found] == [graph.relation_name(i) for i in range(6)]
+    for number, one in enumerate(found):
+        np.testing.assert_allclose(one.angle, parts.angle[number][parts.exists[number]].numpy())
+        np.testing.assert_allclose(one.rapidity, parts.rapidity[number][parts.exists[number]].numpy())
+        assert len(one.angle) == 8 - one.null
+        length = model.relation[number, 64:].norm() / model.entities.norm(dim=1).mean()
+        assert one.translation == pytest.approx(length.item(), rel=1e-5)
+
+
+def test_null_biquaternions_are_counted_never_hidden(small_graph: Graph) -> None:
+    model = BiQUE(BiQUEConfig(units=4, initial_scale=1.0), Size(40, 6), torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        q = model.relation[0, :32].view(4, 4, 2)
+        q[:, 0] = 0
+        q[0, 0, 0], q[1, 0, 1] = 1.0, 1.0  # 1 + 𝐈i
+        q[:, 1] = 0
+    first = relation_geometry(model, small_graph)[0]
+    assert first.null == 2
+    assert first.near_null >= 2
+    assert len(first.angle) == 2
+    with torch.no_grad():
+        model.relation[0, :32] = 0
+    nothing = relation_geometry(model, small_graph)[0]
+    assert nothing.null == 4
+    assert nothing.as_dict()["angle"] == {"low": None, "median": None, "high": None}
+    assert rapidity_range([nothing]) == 1
+
+
+def test_a_run_of_another_model_is_refused(small_graph: Graph) -> None:
+    config = parse_config({"dataset": "small", "model": {"name": "complex", "units": 2}}).model
+    with pytest.raises(UserError, match="ComplEx"):
+        relation_geometry(build_model(config, small_graph, 0), small_graph)
