@@ -293,6 +293,12 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
         (["objective.smoothing_share=published"], "belongs to loss = 'binary'"),
         (["model.name=roth", "model.units=3"], "multiple of 2"),
         (["model.name=complex", "penalty.relation_part=both"], "use 'product'"),
+        (["model.name=compgcn", "model.units=90"], "does not divide units"),
+        (["model.name=interacte", "model.kernel=51"], "too large"),
+        (["objective.margin=2"], "belongs to the losses"),
+        (["objective.temperature=2"], "belongs to the loss"),
+        (["penalty.kind=dura", "penalty.entity=1"], "has one weight"),
+        (["objective.negatives=2", "objective.sampler=bernoulli", "objective.target_weight=degree"], "directions"),
     ],
 )
 def test_a_combination_that_makes_no_sense_is_one_sentence(
@@ -303,6 +309,22 @@ def test_a_combination_that_makes_no_sense_is_one_sentence(
     assert done.code == 1, done.out
     assert said in " ".join(done.err.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_needs_its_graph_finds_it_where_it_is_said_to_be(
+    bique: Command, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    small = ["units=8", "start=8", "height=4", "filters=2", "kernel=2"]
+    settings = ["training.epochs=1", "training.device=cpu", *(f"model.{one}" for one in ("name=compgcn", *small))]
+    words = [word for setting in settings for word in ("--set", setting)]
+    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "messages", *words)
+    assert done.code == 0, done.err
+    small_graph_directory.rename(tmp_path / "moved")
+    question = ("--head", "entity 01", "--relation", "a next")
+    assert "no longer at" in bique("predict", tmp_path / "messages", *question).err
+    for verb, rest in (("predict", question), ("evaluate", ())):
+        done = bique(verb, tmp_path / "messages", *rest, "--graph", tmp_path / "moved")
+        assert done.code == 0, done.err
 
 
 def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Path, tmp_path: Path) -> None:

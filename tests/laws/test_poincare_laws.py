@@ -78,6 +78,24 @@ def test_points_outside_are_put_inside_and_gradients_at_zero_exist() -> None:
     assert torch.isfinite(zero.grad).all()
 
 
+@pytest.mark.parametrize("length", [4.0, 5.0, 7.0, 50.0])
+def test_float32_near_the_edge_tells_points_apart(length: float) -> None:
+    """A point is near itself, others are not all at one distance, and there is a gradient."""
+    one = torch.ones(1, 1)
+    generator = torch.Generator().manual_seed(0)
+    v = torch.randn(20, 32, generator=generator)
+    v = (v / v.norm(dim=1, keepdim=True) * length).requires_grad_()
+    points = into_ball(exp0(v, one), one)
+    every = distance(points[:, None], points[None], one[None])
+    assert every.diagonal().max() < 0.2
+    others = every[~torch.eye(20, dtype=torch.bool)]
+    assert len(others.unique()) > 100
+    assert others.min() > 2
+    (gradient,) = torch.autograd.grad(others.sum(), v)
+    assert torch.isfinite(gradient).all()
+    assert gradient.abs().max() > 1e-6
+
+
 @given(seeds, curvatures)
 def test_geoopt_says_the_same(seed: int, c: float) -> None:
     geoopt = pytest.importorskip("geoopt")

@@ -11,9 +11,12 @@ from torch import Tensor
 
 from bique.shapes import Float
 
-# points are kept this far inside the ball, where float32 can still tell them apart
-EDGE = 1e-5
 TINY = 1e-15
+
+
+def edge(values: Tensor) -> float:
+    """How far inside the ball points are kept: near its edge a dtype cannot tell them apart."""
+    return 1e-5 if values.dtype == torch.float64 else 4e-3
 
 
 def mobius_add(
@@ -34,12 +37,12 @@ def exp0(v: Float[Tensor, "*#n width"], c: Float[Tensor, "*#n 1"]) -> Float[Tens
 def log0(x: Float[Tensor, "*#n width"], c: Float[Tensor, "*#n 1"]) -> Float[Tensor, "*#n width"]:
     """The inverse of `exp0`."""
     length = _length(x) * c.sqrt()
-    return x * (torch.atanh(length.clamp(max=1 - EDGE)) / length)
+    return x * (torch.atanh(length.clamp(max=1 - edge(x))) / length)
 
 
 def into_ball(x: Float[Tensor, "*#n width"], c: Float[Tensor, "*#n 1"]) -> Float[Tensor, "*#n width"]:
     """Rounding may put a point onto the edge, where distances are infinite."""
-    limit = (1 - EDGE) / c.sqrt()
+    limit = (1 - edge(x)) / c.sqrt()
     length = _length(x)
     return torch.where(length > limit, x / length * limit, x)
 
@@ -47,7 +50,7 @@ def into_ball(x: Float[Tensor, "*#n width"], c: Float[Tensor, "*#n 1"]) -> Float
 def distance(
     x: Float[Tensor, "*#n width"], y: Float[Tensor, "*#n width"], c: Float[Tensor, "*#n 1"]
 ) -> Float[Tensor, "*#n"]:
-    """2/√c · artanh(√c |−x ⊕ y|)."""
+    """2/√c · artanh(√c |−x ⊕ y|), which is 2/√c · arsinh √(c|x − y|² / ((1 − c|x|²)(1 − c|y|²)))."""
     x2, y2, xy = x.square().sum(-1), y.square().sum(-1), (x * y).sum(-1)
     return distance_from_dots(x2, y2, xy, c[..., 0])
 
@@ -55,10 +58,10 @@ def distance(
 def distance_from_dots(
     x2: Float[Tensor, "*#n"], y2: Float[Tensor, "*#n"], xy: Float[Tensor, "*#n"], c: Float[Tensor, "*#n"]
 ) -> Float[Tensor, "*#n"]:
-    """The distance of x and y from |x|², |y|² and ⟨x, y⟩."""
-    square = (x2 - 2 * xy + y2) / (1 - 2 * c * xy + c * c * x2 * y2).clamp(min=TINY)
-    length = (c * square).clamp(min=TINY).sqrt()
-    return 2 / c.sqrt() * torch.atanh(length.clamp(max=1 - EDGE))
+    """The distance of x and y from |x|², |y|² and ⟨x, y⟩; by arsinh, as the other form cancels at the edge."""
+    room = ((1 - c * x2) * (1 - c * y2)).clamp(min=edge(x2) ** 2)
+    square = c * (x2 - 2 * xy + y2) / room
+    return 2 / c.sqrt() * torch.asinh(square.clamp(min=TINY).sqrt())
 
 
 def _length(v: Tensor) -> Tensor:

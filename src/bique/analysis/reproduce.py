@@ -127,8 +127,13 @@ def _mean_row(found: Seeds | None, data: str) -> list[str]:
         f"{settings['training']['epochs']} epochs",
         str(environment.get("precision", "fp32")),
     ]
-    hardware = environment["gpu"] or f"CPU, {environment['threads']} threads"
+    hardware = " and ".join(sorted({_hardware(result["environment"]) for result in found.results}))
     return [*figures, str(len(found.results)), ", ".join(chosen), hardware, f"{found.seconds:.0f} s"]
+
+
+def _hardware(environment: dict[str, Any]) -> str:
+    """What was used; runs before it was recorded used the GPU that was there."""
+    return environment.get("device") or environment["gpu"] or f"CPU, {environment['threads']} threads"
 
 
 def _per_relation(results: Results) -> Table:

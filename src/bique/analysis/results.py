@@ -62,10 +62,15 @@ class Results:
             return None
         files, results = list(found), list(found.values())
         first = _protocol(results[0])
+        seeds = [one["seed"] for one in results]
         for file, one in found.items():
             unlike = first.differences(_protocol(one))
             if _without_seed(one) != _without_seed(results[0]):
                 unlike.append("settings")
+            if one["environment"].get("precision") != results[0]["environment"].get("precision"):
+                unlike.append("precision")
+            if seeds.count(one["seed"]) > 1:
+                unlike.append(f"seed {one['seed']} twice")
             if unlike:
                 raise UserError(f"{files[0]} and {file} do not belong together ({'; '.join(unlike)}); remove one")
         return Seeds(tuple(sorted(results, key=lambda one: one["seed"])))
@@ -106,7 +111,16 @@ def _read(file: Path) -> dict[str, Any]:
         metrics = result["evaluations"]["test"]["metrics"]
         assert all(isinstance(metrics[name], float) for name in MEANS)
         assert {"model", "seed", "seconds", "settings", "environment"} <= result.keys()
+        assert result["evaluations"]["test"]["by"]["relation"], "no figures by relation"
+        assert {"gpu", "threads"} <= result["environment"].keys(), "no hardware"
+        settings = result["settings"]
+        wanted = {"model": "units", "penalty": "weight", "training": "epochs"}
+        assert all(key in settings[section] for section, key in wanted.items()), "not every setting"
+        name = f"{result['model']}/{settings['dataset']}-seed{result['seed']}.json"
+        assert file.parts[-2:] == tuple(name.split("/")), f"its name should be {name}"
         _protocol(result)
     except (OSError, ValueError, KeyError, TypeError, AssertionError, UserError) as error:
-        raise UserError(f"{file}: is not a result (made by 'bique info RUN --json'); remove it ({error!r})") from error
+        raise UserError(
+            f"{file}: is not a result of that name, as 'bique info RUN --json' makes it ({error!r})"
+        ) from error
     return result

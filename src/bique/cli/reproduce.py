@@ -81,6 +81,8 @@ def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
         note(f"{what}: no recipe {recipe}")
         return
     config = parse_config(override(read_recipe(recipe), [f"training.seed={wanted.seed}"]), str(recipe))
+    if config.dataset is None:
+        raise UserError(f"{recipe}: names a graph directory; a result needs a dataset that others can have")
     try:
         with transfer_display("fetching") as progress:
             graph = open_graph(config, progress)
@@ -90,6 +92,8 @@ def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
     note(what)
     path = Path("runs") / "reproduce" / f"{wanted.model}-{wanted.dataset}-seed{wanted.seed}"
     opened = Run.open(path) if (path / "config.toml").exists() else Run.create(config, graph, path)
+    if opened.config != config or opened.graph_record["hash"] != graph.hash:
+        raise UserError(f"{path}: was begun with other settings or another graph; remove it, then it is trained anew")
     train_to_end(opened, graph)
     rank_both(opened, graph)
     note(f"kept as {results.add(opened.summary())}")

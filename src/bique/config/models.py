@@ -88,11 +88,7 @@ class ConvEConfig(ConvolutionSection):
 
     @model_validator(mode="after")
     def a_picture(self) -> ConvEConfig:
-        if self.units % self.height:
-            raise ValueError(f"height = {self.height} does not divide units = {self.units}")
-        width = self.units // self.height
-        if self.kernel > min(2 * self.height, width):
-            raise ValueError(f"kernel = {self.kernel} is larger than the picture ({2 * self.height} × {width})")
+        _check_picture(self.units, self.height, self.kernel)
         return self
 
 
@@ -109,8 +105,7 @@ class InteractEConfig(ConvolutionSection):
 
     @model_validator(mode="after")
     def a_picture(self) -> InteractEConfig:
-        if self.units % self.height:
-            raise ValueError(f"height = {self.height} does not divide units = {self.units}")
+        _check_picture(self.units, self.height, self.kernel // 2)
         if self.kernel % 2 == 0:
             raise ValueError(f"kernel = {self.kernel}: circular padding needs an odd one")
         return self
@@ -145,6 +140,11 @@ class CompGCNConfig(ConvolutionSection):
     kernel: Positive = 7
     """Side of a filter of the decoder."""
 
+    @model_validator(mode="after")
+    def a_picture(self) -> CompGCNConfig:
+        _check_picture(self.units, self.height, self.kernel)
+        return self
+
 
 class MurPConfig(ModelSection):
     name: Literal["murp"]
@@ -168,6 +168,15 @@ class AttHConfig(ModelSection):
     name: Literal["atth"]
     units: Annotated[int, Field(ge=2, le=10**9, multiple_of=2)] = 128
     """Dimension of the ball; even, as rotations and reflections act on pairs."""
+
+
+def _check_picture(units: int, height: int, reach: int) -> None:
+    """Two pictures one above the other, and how far a filter reaches."""
+    if units % height:
+        raise ValueError(f"height = {height} does not divide units = {units}")
+    width = units // height
+    if reach > min(2 * height, width):
+        raise ValueError(f"the kernel is too large for a picture of {2 * height} × {width}; try another height")
 
 
 ModelConfig = (

@@ -51,6 +51,12 @@ class ObjectiveConfig(Section):
             raise ValueError("loss = 'binary' has many targets in a query; use target_weight = 'none'")
         if self.smoothing_share == "published" and self.loss != "binary":
             raise ValueError("smoothing_share = 'published' belongs to loss = 'binary'")
+        if self.sampler == "bernoulli" and self.target_weight != "none":
+            raise ValueError("sampler = 'bernoulli' weighs directions; use target_weight = 'none' with it")
+        if self.margin != 6.0 and self.loss not in ("margin", "self_adversarial"):
+            raise ValueError(f"margin belongs to the losses 'margin' and 'self_adversarial', not to {self.loss!r}")
+        if self.temperature != 1.0 and self.loss != "self_adversarial":
+            raise ValueError(f"temperature belongs to the loss 'self_adversarial', not to {self.loss!r}")
         if self.sampler == "bernoulli" and not self.negatives:
             raise ValueError("sampler = 'bernoulli' needs negatives, for example negatives = 256")
         return self
@@ -72,6 +78,13 @@ class PenaltyConfig(Section):
     """BiQUE only. translated: Q_h + Q_r⁺ is penalised (parity with the published numbers). plain: Q_h, as printed."""
     relation_part: Literal["product", "both"] = "product"
     """BiQUE only. product: only Q_r^× is penalised (parity with the published numbers). both: Q_r^× and Q_r⁺."""
+
+    @model_validator(mode="after")
+    def dura_has_one_weight(self) -> PenaltyConfig:
+        parts = (self.entity, self.relation, self.head, self.relation_part)
+        if self.kind == "dura" and parts != (2.0, 0.5, "translated", "product"):
+            raise ValueError("kind = 'dura' has one weight; leave entity, relation, head and relation_part out")
+        return self
 
 
 class OptimizerConfig(Section):
@@ -112,8 +125,8 @@ class TrainingConfig(Section):
     """fast: the engine, captured on a CUDA device. plain: autograd and torch's optimizer in fp32, the reference that
     the engine is tested against."""
     score_memory_mb: Positive = 4096
-    """Of the slopes of a batch's scores, the largest thing in a step; a batch that needs more is worked on in blocks of
-    queries. It changes memory and speed, no result."""
+    """Of the slopes of a batch's scores, the largest thing in a step of a dot-product model over all candidates: a
+    batch that needs more is worked on in blocks of queries. It changes memory and speed, no result."""
     validate_every: Positive = 5
     """Epochs between two rankings of the validation split; the best checkpoint is chosen by its MRR."""
     patience: Positive | None = None

@@ -39,16 +39,17 @@ class AllCandidates(NamedTuple):
 
 
 class Positives(NamedTuple):
-    """Targets of queries that have many: the row of the query, the candidate, and 1 (0 for pairs that fill up)."""
+    """Targets of queries that have many: the row of the query, the candidate, and 1. Pairs that fill up to a fixed
+    number repeat others and have 0 there."""
 
     rows: Int[Tensor, "pairs"]
     columns: Int[Tensor, "pairs"]
     valid: Float[Tensor, "pairs"]
 
     def within(self, part: slice) -> Positives:
-        """Of some of the queries; the others' pairs fill up."""
+        """Of some of the queries. Their number is not known beforehand: a captured step has all queries at once."""
         inside = (self.rows >= part.start) & (self.rows < part.stop)
-        return Positives(torch.where(inside, self.rows - part.start, 0), self.columns, self.valid * inside)
+        return Positives(self.rows[inside] - part.start, self.columns[inside], self.valid[inside])
 
 
 @torch.no_grad()
@@ -90,9 +91,10 @@ def _whole(
 ) -> AllCandidates:
     slopes = torch.empty(len(queries), len(table), dtype=table.dtype, device=table.device)
     losses = torch.empty_like(weights)
-    for part in _parts(len(queries), max(1, SCORES // (4 * len(table)))):
+    parts = _parts(len(queries), max(1, SCORES // (4 * len(table))))
+    for part in parts:
         scores = exact_product(queries[part], table.T)
-        mine = _of(targets, part)
+        mine = targets if len(parts) == 1 else _of(targets, part)
         if isinstance(mine, Positives):
             losses[part] = _many_targets(scores, mine, weights[part], candidates, loss, labels, slopes[part])
         else:
@@ -105,13 +107,13 @@ def _whole(
 def _many_targets(
     scores: Tensor, targets: Positives, weights: Tensor, candidates: int, loss: Loss, labels: Labels, slopes: Tensor
 ) -> Tensor:
-    """What every score gives, then what each target changes."""
+    """What every score gives, then the targets' own slopes in its place: a difference of rounded ones would vanish."""
     rows, columns, valid = targets
-    counted = weights[rows] * valid * labels.hit
-    wanted = counted * scores[rows, columns]
+    score, weight = scores[rows, columns], weights[rows]
+    slope = weight * (torch.sigmoid(score) - labels.share - labels.hit)
     losses = score_slopes(scores, None, weights, candidates, loss, labels, slopes)
-    slopes.index_put_((rows, columns), -counted.to(slopes.dtype), accumulate=True)
-    return losses.index_add(0, rows, -wanted.to(losses.dtype))
+    slopes.index_put_((rows, columns), slope.to(slopes.dtype))
+    return losses.index_add(0, rows, -(weight * valid * labels.hit * score).to(losses.dtype))
 
 
 def _of(targets: Tensor | Positives, part: slice) -> Tensor | Positives:

@@ -43,7 +43,9 @@ class RowSums(NamedTuple):
 
     def dense(self) -> Float[Tensor, "num_rows width"]:
         place = self.place.long()
-        meant = self.rows[place] == torch.arange(len(place), device=place.device)
+        inside = place < len(self.rows)  # a former, longer batch may have left a place beyond the end
+        place = torch.where(inside, place, 0)
+        meant = inside & (self.rows[place] == torch.arange(len(place), device=place.device))
         found = self.sums[place]
         return torch.where(meant[:, None], found, torch.zeros_like(found))
 

@@ -63,6 +63,7 @@ def update_table_(
         none if looked_up is None else looked_up.sums,
         none if looked_up is None else looked_up.rows,
         none if looked_up is None else looked_up.place,
+        0 if looked_up is None else len(looked_up.rows),
         rows,
         width,
         rate,
@@ -115,6 +116,7 @@ def _update_table(
     sums,
     looked_up,
     place,
+    num_lookups,
     num_rows,
     width,
     rate_pointer,
@@ -138,7 +140,9 @@ def _update_table(
         total += tl.load(gradient + offsets, mask=inside, other=0.0).to(tl.float32)
     if LOOKED_UP:
         found = tl.load(place + rows, mask=rows < num_rows, other=0)
-        meant = (tl.load(looked_up + found) == rows) & (rows < num_rows)
+        # a former, longer batch may have left a place beyond the end of this one's list
+        known = (found < num_lookups) & (rows < num_rows)
+        meant = known & (tl.load(looked_up + found, mask=known, other=-1) == rows)
         if tl.max(meant.to(tl.int32), 0) > 0:  # few blocks hold a row that was looked up
             source = found.to(tl.int64)[:, None] * width + columns[None, :]
             total += tl.load(sums + source, mask=inside & meant[:, None], other=0.0)

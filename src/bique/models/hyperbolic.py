@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from bique.algebra.poincare import distance_from_dots, exp0, into_ball, mobius_add
+from bique.algebra.poincare import distance_from_dots, edge, exp0, into_ball, mobius_add
 from bique.config.models import AttHConfig, RefHConfig, RotHConfig
-from bique.models.model import Model, Size
+from bique.models.model import Factors, Model, Size
 from bique.shapes import Float
 
 
@@ -18,7 +18,7 @@ class Hyperbolic(Model):
     """score(h, r, t) = −d_c(exp₀(T_r v_h) ⊕ r, exp₀ v_t)² + b_h + b_t, with a curvature −c learned for each relation.
 
     An entity row is a tangent vector v, then b_h and b_t. A relation row is the tangent vector of r, the number whose
-    softplus is c, and what T_r needs. T_r keeps lengths, so it may act before exp₀.
+    softplus is c, and what T_r needs. T_r acts in the tangent space, where rotations and reflections are the same.
     """
 
     dot_product = False
@@ -34,6 +34,17 @@ class Hyperbolic(Model):
             self.relation[:, units] = 1.0
             angles = 2 * torch.rand(len(self.relation), parts * units, generator=generator) - 1
             self.relation[:, units + 1 :] = angles
+
+    def factors(
+        self,
+        head: Float[Tensor, "batch width"],
+        relation: Float[Tensor, "batch relation_width"],
+        tail: Float[Tensor, "batch width"],
+    ) -> Factors:
+        """Tangent vectors alone: biases, angles and curvature have no size to keep down."""
+        units = self.as_units(head[:, : self.units].contiguous())
+        parts = [self.as_units(relation[:, : self.units].contiguous())]
+        return Factors(units, units, self.as_units(tail[:, : self.units].contiguous()), parts)
 
     @abstractmethod
     def turn(
@@ -58,7 +69,7 @@ class Hyperbolic(Model):
         v = candidates[..., : self.units]
         length = v.square().sum(-1).clamp(min=1e-15).sqrt()[..., None, :]
         # the candidates' points depend on the query's curvature, but only by their length
-        radius = (torch.tanh(c.sqrt() * length) / c.sqrt()).minimum((1 - 1e-5) / c.sqrt())
+        radius = (torch.tanh(c.sqrt() * length) / c.sqrt()).minimum((1 - edge(c)) / c.sqrt())
         away = distance_from_dots(x.square().sum(-1, True), radius.square(), (x @ v.mT) / length * radius, c)
         return bias + candidates[..., -1][..., None, :] - away.square()
 

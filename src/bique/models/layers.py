@@ -55,4 +55,5 @@ class ConvolutionModel(Model):
         return functional.pad(functional.pad(query, (0, 1), value=1.0), (0, BIAS_WIDTH - 1))
 
     def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 1 units 1"]:
-        return rows[:, : rows.shape[1] // BIAS_WIDTH * BIAS_WIDTH].reshape(len(rows), 1, -1, 1)
+        """Without the bias."""
+        return rows[:, : self.units].reshape(len(rows), 1, -1, 1)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bique.algebra.poincare import TINY, distance_from_dots, exp0, into_ball
 from bique.config.models import MurPConfig
-from bique.models.model import Model, Size
+from bique.models.model import Factors, Model, Size
 from bique.shapes import Float
 
 
@@ -26,6 +26,16 @@ class MurP(Model):
         with torch.no_grad():
             self.entity[:, config.units :] = 0
             self.relation[:, : config.units] = 2 * torch.rand(len(self.relation), config.units, generator=generator) - 1
+
+    def factors(
+        self,
+        head: Float[Tensor, "batch width"],
+        relation: Float[Tensor, "batch relation_width"],
+        tail: Float[Tensor, "batch width"],
+    ) -> Factors:
+        """Tangent vectors and R; biases have no size to keep down."""
+        units = self.as_units(head[:, : self.units].contiguous())
+        return Factors(units, units, self.as_units(tail[:, : self.units].contiguous()), [self.as_units(relation)])
 
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]

@@ -111,8 +111,8 @@ class Run:
     def best(self) -> Path:
         return self.path / "checkpoints" / "best.safetensors"
 
-    def model(self, device: str = "cpu") -> tuple[Model, dict[str, Any]]:
-        """The best model, ready to answer, and the record of its checkpoint."""
+    def model(self, device: str = "cpu", graph: Graph | None = None) -> tuple[Model, dict[str, Any]]:
+        """The best model, ready to answer, and the record of its checkpoint. `graph`: the run's, if it is at hand."""
         if not self.best.exists():
             raise UserError(
                 f"{self.path}: has no best checkpoint yet; train it with: bique resume {quote(str(self.path))}"
@@ -120,7 +120,8 @@ class Run:
         checkpoint = read_checkpoint(self.best)
         kind = MODELS[self.config.model.name]
         # most models answer without their graph; one that passes messages along its facts cannot
-        model = build_model(self.config.model, self.graph() if kind.needs_facts else self.names, seed=0)
+        source = (graph or self.graph()) if kind.needs_facts else self.names
+        model = build_model(self.config.model, source, seed=0)
         model.load_tables(checkpoint.group("model"))
         return model.to(device).eval().requires_grad_(False), checkpoint.record
 
@@ -156,7 +157,7 @@ class Run:
 
     def rank(self, graph: Graph, split: str = "test", ties: Ties | None = None, device: str = "cpu") -> Evaluation:
         """Rank a split with the best model, and keep ranks (for paired comparisons) and figures with the run."""
-        model, record = self.model(device)
+        model, record = self.model(device, graph)
         config = self.config.evaluation.model_copy(update={"ties": ties} if ties else {})
         evaluation = evaluate(model, graph, split, config, self.config.training.seed)
         self.save_evaluation(evaluation, evaluation.as_dict(graph, config.resamples), record["epoch"])

@@ -230,11 +230,11 @@ def _find(vocabulary: Vocabulary, kind: str, name: str | None, place: str) -> in
 def load(run: Path | str, graph: Path | str | None = None, device: str = "cpu") -> Predictor:
     """The predictor of a run: `bique.load("runs/mine").tails("dog.n.01", "_hypernym")`."""
     opened = Run.open(run)
-    model, _ = opened.model(device)
     try:
         facts = opened.graph(Path(graph) if graph is not None else None)
     except UserError:
         if graph is not None:
             raise
         facts = None  # moved or removed: it still answers, but cannot say what is known
+    model, _ = opened.model(device, facts)
     return Predictor(model, opened.names, facts)

@@ -9,16 +9,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from bique.kernels.precision import Precision
 from bique.kernels.sum_rows import Lookups
 from bique.shapes import Int
 from bique.training.batches import Batches
-from bique.training.engine import Engine, Precision
+from bique.training.engine import Engine
 from bique.training.fronts import Batch, make_batch
 from bique.training.step import Objective
 
 WARM_UP = 3
-# batches planned at once: a few megabytes, however long the epoch is
-PLANNED = 512
+# bytes of batches planned at once, however long the epoch is
+PLANNED = 16 << 20
 
 
 class CapturedSteps:
@@ -26,7 +27,8 @@ class CapturedSteps:
         self.engine, self.batches, self.objective = engine, batches, objective
         device = batches.facts.device
         first, self.layout = _pack(self._plan(torch.zeros(1, dtype=torch.int64, device=device), 0, 1))
-        self.plan = torch.zeros(min(PLANNED, batches.per_epoch), first.shape[1], dtype=torch.int32, device=device)
+        planned = max(1, PLANNED // (4 * first.shape[1]))
+        self.plan = torch.zeros(min(planned, batches.per_epoch), first.shape[1], dtype=torch.int32, device=device)
         self.current = torch.zeros_like(first)
         self.cursor = torch.zeros(1, dtype=torch.int64, device=device)
         self.batch = _unpack(self.current[0], self.layout)

@@ -9,8 +9,6 @@ products run in the precision of the settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Literal, cast
 
 import torch
@@ -19,6 +17,7 @@ from torch import Tensor
 from bique.config import OptimizerConfig, RunConfig
 from bique.errors import UserError
 from bique.kernels.all_candidates import all_candidates
+from bique.kernels.precision import Precision, products_in
 from bique.kernels.score_slopes import Labels
 from bique.kernels.sum_rows import sum_rows
 from bique.kernels.tally import tally_
@@ -28,8 +27,6 @@ from bique.shapes import Float
 from bique.training.fronts import Batch, Beside, EncodedFront, Front, Gradients, ProductFront, RowsFront
 from bique.training.optimizers import set_rate
 from bique.training.step import Objective
-
-Precision = Literal["bf16", "tf32", "fp32"]
 
 
 class Engine:
@@ -46,15 +43,20 @@ class Engine:
     ) -> None:
         self.config, self.model, self.optimizer, self.objective = config, model, optimizer, objective
         self.kernels = kernels
-        self.precision: Precision = precision
         self.parameters = dict(model.named_parameters())
         self.beside = Beside(model.entity.device)
         self.front = self._choose_front()
+        self.precision: Precision = "fp32" if self.front is None else precision
+        if self.front is None and config.training.precision in ("bf16", "tf32"):
+            raise UserError(
+                f"training.precision = {config.training.precision!r} is for products over all candidates; this model "
+                "or loss has none: use 'auto' or 'fp32'"
+            )
         self.rule = make_rule(config.optimizer)
         self.steps_done = torch.zeros((), device=model.entity.device)
         """Adam's corrections need it where the step runs."""
         self.rate = torch.full((), config.optimizer.learning_rate, device=model.entity.device)
-        self.shadow = model.entity.detach().bfloat16() if precision == "bf16" and self.front else None
+        self.shadow = model.entity.detach().bfloat16() if self.precision == "bf16" else None
         self.places = {
             name: torch.zeros(len(table), dtype=torch.int32, device=table.device)
             for name, table in (("entity", model.entity), ("relation", model.relation))
@@ -192,14 +194,3 @@ def choose_precision(wanted: Literal["auto", "bf16", "tf32", "fp32"], device: to
     if wanted != "auto":
         return cast("Precision", wanted)
     return "bf16" if device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
-
-
-@contextmanager
-def products_in(precision: Precision) -> Iterator[None]:
-    """torch's switch for tf32 holds for the whole process: set for this step, then as the caller had it."""
-    former = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = former

@@ -76,7 +76,7 @@ class _Loop:
         session = self.session
         per_epoch, precision = session.batches.per_epoch, session.stepper.precision
         plan = make_plan(self.run.config, self.graph, session.model, per_epoch, self._device(), precision)
-        self.run.remember(precision=precision)
+        self.run.remember(precision=precision, device=self._device())
         self.reporter.started(plan, self.place.epoch)
         self.run.log(f"started at epoch {self.place.epoch}, step {self.place.step}: {plan.line()}")
         if self.session.stepper.note:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from bique.config import RunConfig
 from bique.graph import Graph
 from bique.kernels.all_candidates import SCORES
+from bique.kernels.precision import Precision
 from bique.models import Model
-from bique.training.engine import Precision
 
 _STATE_TABLES = {"adagrad": 1, "adam": 2}
 
@@ -35,7 +35,12 @@ def make_plan(
     real = sum(model.without_padding(name, table).numel() for name, table in model.named_parameters())
     tables = values * 4 * (1 + _STATE_TABLES[config.optimizer.name])
     scores = min(config.training.batch_size, 2 * len(graph.train)) * len(model.entity)
-    if config.training.engine == "plain":
+    negatives = config.objective.negatives
+    if negatives:
+        # the rows of target and negatives, and what autograd keeps of them
+        batch = min(config.training.batch_size, 2 * len(graph.train))
+        working = 4 * (values + 4 * batch * (negatives + 1) * model.entity_width)
+    elif config.training.engine == "plain" or not model.dot_product:
         # a gradient for each lookup and the product; the scores, their softmax and its gradient live at the same time
         working = 4 * (3 * values + 3 * scores)
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from bique.config import RunConfig
 from bique.errors import UserError
@@ -42,11 +43,22 @@ class Session:
         self.model = build_model(config.model, graph, config.training.seed).to(device)
         queries = config.objective.loss == "binary"
         self.batches = Batches(graph, config.training.batch_size, config.training.seed, device, queries)
+        self._refuse_a_batch_of_one()
         self.objective = Objective.of(config, graph, device)
         self._rate_of: int | None = None
         self._seeded = False
         self._copy: dict[str, torch.Tensor] | None = None
         self.optimizer, self.stepper = make_stepper(config, self.model, self.batches, self.objective)
+
+    def _refuse_a_batch_of_one(self) -> None:
+        """The statistics of a batch need two."""
+        norms = (nn.BatchNorm1d, nn.BatchNorm2d)
+        size, count = self.batches.batch_size, len(self.batches.facts)
+        if (count % size == 1 or size == 1) and any(isinstance(layer, norms) for layer in self.model.modules()):
+            raise UserError(
+                f"training.batch_size = {size} leaves a batch of one of {count:,} queries, and the batch norms of "
+                f"{self.config.model.name} need two; use another batch size"
+            )
 
     def step(self) -> None:
         if self.place.epoch != self._rate_of:
@@ -55,7 +67,7 @@ class Session:
             self.stepper.set_rate(rate_in(self.config.optimizer, self.place.epoch, epochs))
         if self.device.type == "cpu" or not self._seeded:
             # dropout and negatives of a step depend on its number alone; a captured step goes on from the first seed
-            torch.manual_seed((self.config.training.seed * 0x9E3779B97F4A7C15 + self.steps_done) % 2**63)
+            torch.manual_seed((self.config.training.seed * 0xD1342543DE82EF95 + self.steps_done) % 2**63)
             self._seeded = True
         self.stepper.step(self.batches.order(self.place.epoch), self.place.step)
         self.place.step += 1
@@ -83,7 +95,8 @@ class Session:
     def check_finite(self) -> None:
         """No checkpoint is written of a model that has diverged."""
         self.epoch_loss()
-        if not all(bool(torch.isfinite(table).all()) for table in self.model.parameters()):
+        tables = [table for table in self.model.state_dict().values() if table.is_floating_point()]
+        if not all(bool(torch.isfinite(table).all()) for table in tables):
             raise NotFiniteError(self.place, float("nan"))
 
     def save(self) -> Checkpoint:

@@ -147,24 +147,23 @@ class KnownTails(NamedTuple):
         return cls(starts, tails, [0, *np.cumsum(counts).tolist()])
 
     def pairs(self, queries: Int[Tensor, "batch"]) -> Positives:
-        """(row of the batch, known tail), always as many as these queries may have at most."""
+        """(row of the batch, known tail), always as many as these queries may have at most: the rest repeats them."""
         numbers = queries.long()
         first = self.starts[numbers]
         ends = (self.starts[numbers + 1] - first).cumsum(0)
-        pair = torch.arange(self.most[len(queries)], device=queries.device)
-        rows = torch.searchsorted(ends, pair, right=True).clamp(max=len(queries) - 1)
+        number = torch.arange(self.most[len(queries)], device=queries.device)
+        pair = number % ends[-1]
+        rows = torch.searchsorted(ends, pair, right=True)
         before = torch.cat((ends.new_zeros(1), ends))[rows]
-        valid = pair < ends[-1]
-        tails = self.tails[(first[rows] + pair - before).clamp(max=len(self.tails) - 1)]
-        return Positives(torch.where(valid, rows, 0), torch.where(valid, tails, 0), valid.float())
+        return Positives(rows, self.tails[first[rows] + pair - before], (number < ends[-1]).float())
 
     def labels(
         self, queries: Int[Tensor, "batch"], num_entities: int, dtype: torch.dtype
     ) -> Float[Tensor, "batch entities"]:
         """1 for every known tail of each query."""
-        rows, columns, valid = self.pairs(queries)
+        rows, columns, _ = self.pairs(queries)
         labels = torch.zeros(len(queries), num_entities, dtype=dtype, device=queries.device)
-        return labels.index_put((rows, columns), valid.to(dtype), accumulate=True)
+        return labels.index_put((rows, columns), torch.ones((), dtype=dtype, device=queries.device))
 
 
 def train_answers(graph: Graph) -> Answers:

@@ -9,11 +9,12 @@ from torch import Tensor
 
 from bique.config import RunConfig
 from bique.kernels.backend import why_no_triton
+from bique.kernels.precision import Precision, products_in
 from bique.models import Model
 from bique.shapes import Float, Int
 from bique.training.batches import Batches
 from bique.training.capture import CapturedSteps
-from bique.training.engine import Engine, Precision, choose_precision
+from bique.training.engine import Engine, choose_precision
 from bique.training.fronts import make_batch
 from bique.training.optimizers import make_optimizer, set_rate
 from bique.training.step import Objective, take_step
@@ -48,6 +49,10 @@ class PlainSteps:
 
     def step(self, order: Int[Tensor, "facts"], step: int) -> None:
         batch = self.batches.batch(order, step)
+        with products_in("fp32"):
+            self._take(batch)
+
+    def _take(self, batch: Int[Tensor, "batch 3"]) -> None:
         self.loss_sum += take_step(self.model, self.objective, self.optimizer, batch).double() * len(batch)
 
     def set_rate(self, rate: float) -> None:

@@ -94,6 +94,29 @@ def test_unlike_results_are_not_averaged(change: dict[str, Any], said: str, resu
         reproduce("averages", results)
 
 
+def test_a_result_is_what_its_name_says(results: Results) -> None:
+    """A copy under another model's name, and a seed that counts twice."""
+    text = (results.folder / "bique" / "wn18rr-seed0.json").read_text()
+    for name in ("quate/wn18rr-seed0.json", "bique/wn18rr-seed9.json"):
+        copy = results.folder / name
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(text)
+        with pytest.raises(UserError, match=r"its name should be bique/wn18rr-seed0\.json"):
+            reproduce("table2", Results(results.folder))
+        copy.unlink()
+
+
+def test_another_precision_is_not_averaged_and_all_hardware_is_named(results: Results) -> None:
+    other = result(seed=3)
+    other["environment"]["device"] = "CPU, 2 threads"
+    results.add(other)
+    assert "CPU, 2 threads and NVIDIA H200" in measured(results.of("bique", "wn18rr"), "wn18rr")
+    other["environment"]["precision"] = "fp32"
+    results.add(other)
+    with pytest.raises(UserError, match="precision"):
+        reproduce("averages", Results(results.folder))
+
+
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"evaluations": {"test": {"metrics": {"mrr": "high"}}}}', "[1]"])
 def test_a_file_that_is_no_result_is_named(text: str, results: Results) -> None:
     (results.folder / "bique" / "fb15k-237-seed0.json").write_text(text)

@@ -64,9 +64,9 @@ def test_all_candidates_has_autograds_loss_and_gradients(loss: str, smoothing: f
 @pytest.mark.parametrize("memory", [1, 3 * 128 * 8, 1 << 30], ids=["one query", "three", "all at once"])
 @pytest.mark.parametrize("published", [True, False])
 def test_many_targets_in_a_query_have_the_binary_loss(memory: int, published: bool) -> None:
-    """Some queries have no target, and two pairs only fill up."""
+    """Some queries have no target, and two pairs only fill up: they repeat others."""
     queries, table = drawn(7, 16).requires_grad_(), drawn(128, 16, seed=1).requires_grad_()
-    rows, columns = torch.tensor([0, 0, 2, 6, 6, 6, 0, 0]), torch.tensor([5, 99, 5, 0, 1, 2, 0, 0])
+    rows, columns = torch.tensor([0, 0, 2, 6, 6, 6, 0, 6]), torch.tensor([5, 99, 5, 0, 1, 2, 99, 1])
     valid = torch.tensor([1.0] * 6 + [0.0] * 2, dtype=torch.float64)
     weights = torch.rand(7, dtype=torch.float64)
     truth = torch.zeros(7, 100, dtype=torch.float64)
@@ -87,6 +87,16 @@ def test_many_targets_in_a_query_have_the_binary_loss(memory: int, published: bo
     torch.testing.assert_close(found.losses, expected.detach())
     torch.testing.assert_close(found.queries, gradients[0])
     torch.testing.assert_close(found.table, gradients[1])
+
+
+def test_the_slope_of_a_sure_target_survives_bf16() -> None:
+    """1 − σ(8) is smaller than the rounding of σ(8): it must be computed before it is rounded."""
+    queries, table = torch.full((2, 8), 1.0).bfloat16(), torch.zeros(128, 8).bfloat16()
+    table[3] = 1.0
+    targets = Positives(torch.tensor([0, 1]), torch.tensor([3, 3]), torch.ones(2))
+    found = all_candidates(queries, table, targets, torch.ones(2), candidates=100, loss="logistic")
+    assert found.slopes is not None
+    assert found.slopes[0, 3].item() == pytest.approx(torch.sigmoid(torch.tensor(8.0)).item() - 1, rel=0.01)
 
 
 @pytest.mark.parametrize(("loss", "smoothing"), LOSSES)
@@ -116,8 +126,9 @@ def test_score_slopes_are_those_of_the_plain_path(
 def test_rows_are_summed_like_a_plain_loop_and_old_places_do_no_harm(kernel_device: torch.device, width: int) -> None:
     place = torch.zeros(40, dtype=torch.int32, device=kernel_device)
     for seed in range(4):  # the same `place` for several steps, as in training
-        rows = ids(12 if seed % 2 else 40, 50, seed).to(kernel_device)
-        gradients = drawn(50, width, seed=seed).float().to(kernel_device)
+        count = 50 if seed % 2 == 0 else 7  # a short batch after a long one
+        rows = ids(12 if seed % 2 else 40, count, seed).to(kernel_device)
+        gradients = drawn(count, width, seed=seed).float().to(kernel_device)
         expected = torch.zeros(40, width, device=kernel_device)
         for row, gradient in zip(rows.tolist(), gradients, strict=True):
             expected[row] += gradient
@@ -147,8 +158,9 @@ def test_three_updates_are_torchs_own(kernel_device: torch.device, name: str, de
     shadows = [torch.zeros_like(mine, dtype=torch.bfloat16) for _ in range(2)]
     place = torch.zeros(130, dtype=torch.int32, device=kernel_device)
     for seed in range(3):
-        rows = ids(130, 20, seed).to(kernel_device)
-        sums = sum_rows(drawn(20, 24, seed=seed).float().to(kernel_device), sort_lookups(rows), place)
+        count = 20 if seed != 1 else 3  # a short batch after a long one
+        rows = ids(130, count, seed).to(kernel_device)
+        sums = sum_rows(drawn(count, 24, seed=seed).float().to(kernel_device), sort_lookups(rows), place)
         gradient = drawn(130, 24, seed=seed + 10).float().to(kernel_device) if dense else None
         table.grad = sums.dense() if gradient is None else sums.dense() + gradient
         reference.step()

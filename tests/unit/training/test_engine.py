@@ -145,7 +145,7 @@ def test_ten_steps_with_negatives_are_ten_plain_steps(loss: str, tiny_graph: Gra
     tree: dict[str, Any] = {
         "dataset": "small",
         "model": {"name": "rotate", "units": 3, "initial_scale": 0.5},
-        "objective": {"loss": loss, "negatives": 4, "margin": 1.0, "sampler": "bernoulli"},
+        "objective": {"loss": loss, "negatives": 4, "sampler": "bernoulli"},
         "training": {"batch_size": 11, "device": "cpu"},
     }
     found = []
@@ -204,7 +204,7 @@ def test_a_plan_shorter_than_an_epoch_is_made_anew(
     kernel_device: torch.device, tiny_graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = []
-    for planned in (2, 512):
+    for planned in (1500, 1 << 20):  # two batches of 11, and an epoch
         monkeypatch.setattr("bique.training.capture.PLANNED", planned)
         config = configured("softmax")
         model, batches, objective = parts(config, tiny_graph, kernel_device)
@@ -212,6 +212,51 @@ def test_a_plan_shorter_than_an_epoch_is_made_anew(
         ten_steps(CapturedSteps(engine, batches, objective), batches)
         tables.append(model.tables()["entity"])
     assert torch.equal(*tables)
+
+
+def test_a_precision_that_would_have_no_effect_is_refused(tiny_graph: Graph) -> None:
+    assert Session(configured("transe", precision="auto"), tiny_graph, torch.device("cpu")).stepper.precision == "fp32"
+    with pytest.raises(UserError, match="is for products over all candidates"):
+        Session(configured("transe", precision="bf16"), tiny_graph, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("engine", ["fast", "plain"])
+def test_a_batch_of_one_for_a_batch_norm_is_one_sentence(engine: str, tiny_graph: Graph) -> None:
+    queries = len(Batches(tiny_graph, 7, 0, torch.device("cpu"), queries=True).facts)
+    with pytest.raises(UserError, match="leaves a batch of one"):
+        Session(configured("conve, binary", engine=engine, batch_size=queries - 1), tiny_graph, torch.device("cpu"))
+
+
+RANDOM: dict[str, dict[str, Any]] = {
+    "negatives": {
+        "model": {"name": "rotate", "units": 3, "initial_scale": 0.5},
+        "objective": {"loss": "self_adversarial", "negatives": 4},
+        "optimizer": {"name": "adam", "learning_rate": 0.01},
+    },
+    "dropout": {"model": {"name": "conve", "units": 16, "height": 4, "filters": 2}, **BINARY},
+}
+
+
+@pytest.mark.parametrize("regime", RANDOM)
+def test_what_is_random_is_drawn_anew_in_every_step(
+    regime: str, kernel_device: torch.device, tiny_graph: Graph
+) -> None:
+    """Also when a step is replayed: with a rate of 0 the tables stay, so only what is drawn can change the loss."""
+    tree = {"dataset": "small", "training": {"batch_size": 11}, **RANDOM[regime]}
+    config = parse_config(tree)
+    model, batches, objective = parts(config, tiny_graph, kernel_device)
+    engine = Engine(config, model, make_optimizer(config.optimizer, model), objective, "fp32", kernels=True)
+    steps = CapturedSteps(engine, batches, objective)
+    steps.set_rate(0.0)
+    before = model.tables()["entity"].clone()
+    losses = []
+    for _ in range(6):  # three to warm up, then replays on a CUDA device
+        steps.loss_sum.zero_()
+        steps.order = None
+        steps.step(batches.order(0), 0)
+        losses.append(steps.loss_sum.item())
+    assert torch.equal(model.tables()["entity"], before)
+    assert len(set(losses)) == 6
 
 
 def test_precision_is_what_the_device_can_do() -> None:
