@@ -57,7 +57,7 @@ def wanted(name: str, seeds: int) -> list[Wanted]:
 
 def paper(name: str) -> dict[str, Any]:
     if name not in TABLES:
-        raise unknown("table", name, TABLES)
+        raise unknown("table", name, (*TABLES, "figure3"))
     return _paper()[name]
 
 

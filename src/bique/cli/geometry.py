@@ -24,6 +24,7 @@ def geometry(
     relation: Annotated[str | None, typer.Option(help="One relation, in words and at length.")] = None,
     graph: Annotated[Path | None, typer.Option(help="The graph of the run, if it has moved.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Also write one row per relation and biquaternion.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw θ against φ: a .svg or .png file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what each relation learned: rotations, scaling, translation, beside what the facts say about it.
@@ -50,6 +51,12 @@ def geometry(
     if parquet is not None:
         _write(parquet, learned)
         note(f"written: {parquet}")
+    if plot is not None:
+        from bique.analysis.plots import angles_and_rapidities
+
+        chosen = [place for place, one in enumerate(patterns) if relation in (None, one.relation)]
+        angles_and_rapidities([forward[place] for place in chosen], plot)
+        note(f"written: {plot}")
     if as_json:
         rows = [
             {"geometry": one.as_dict(), "inverse": other.as_dict(), "facts": pattern.as_dict()}

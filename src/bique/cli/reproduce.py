@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table2, table3, table4 or averages.")],
+    table: Annotated[str, typer.Argument(help="table2, table3, table4, averages or figure3.")],
     run: Annotated[bool, typer.Option("--run", help="Train what is missing first, and keep its results.")] = False,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each system, with the seeds 0, 1, …")] = 3,
     results: Annotated[Path, typer.Option(help="The folder of results.")] = Path("results"),
     recipes: Annotated[Path, typer.Option(help="The folder of recipes, for --run.")] = Path("recipes"),
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
+    out: Annotated[Path, typer.Option(help="Where a figure goes: a .svg or .png file.")] = Path("figure3.svg"),
     as_json: AsJson = False,
 ) -> None:
     """Print a table of the paper beside ours.
@@ -30,10 +31,16 @@ def reproduce(
 
     from bique.analysis import Results, wanted
     from bique.analysis import reproduce as reproduced
-    from bique.cli.screen import print_json, screen
+    from bique.cli.screen import note, print_json, screen
     from bique.cli.tables import plain_table
     from bique.errors import UserError
 
+    if table == "figure3":
+        from bique.analysis.plots import hyperbolic_paths
+
+        hyperbolic_paths(out)
+        note(f"written: {out}")
+        return
     if not results.is_dir() and not run:
         raise UserError(f"{results}: no such folder; go to a copy of the repository, give --results, or use --run")
     found = Results(results)
