@@ -6,6 +6,8 @@ for all. The first steps of a sitting run uncaptured, as a capture needs warm ke
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import Tensor, nn
 
@@ -36,6 +38,7 @@ class CapturedSteps:
         norms = (nn.BatchNorm1d, nn.BatchNorm2d)
         self.fills_up = not any(isinstance(layer, norms) for layer in engine.model.modules())
         self.graph: torch.cuda.CUDAGraph | None = None
+        self.can_be_captured = True
         self.warm = 0
         self.planned = range(0)
         self.order: Tensor | None = None
@@ -60,9 +63,12 @@ class CapturedSteps:
         if self.warm < WARM_UP:
             self._warm_step()
             return
-        if self.graph is None:
+        if self.graph is None and self.can_be_captured:
             self.graph = self._capture()
-        self.graph.replay()
+        if self.graph is None:
+            self._one()
+        else:
+            self.graph.replay()
 
     def _make_plan(self, order: Tensor, step: int) -> None:
         count = min(len(self.plan), self.batches.per_epoch - step)
@@ -98,10 +104,17 @@ class CapturedSteps:
             self._one()
         torch.cuda.current_stream().wait_stream(stream)
 
-    def _capture(self) -> torch.cuda.CUDAGraph:
+    def _capture(self) -> torch.cuda.CUDAGraph | None:
+        """None where an operation of the model cannot be captured: then it runs as it is, and says so once."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._one()
+        try:
+            with torch.cuda.graph(graph):
+                self._one()
+        except RuntimeError as error:
+            self.can_be_captured = False
+            first = str(error).splitlines()[0]
+            warnings.warn(f"this step cannot be captured, so it is slower: {first}", stacklevel=2)
+            return None
         return graph
 
 

@@ -50,10 +50,8 @@ class PlainSteps:
     def step(self, order: Int[Tensor, "facts"], step: int) -> None:
         batch = self.batches.batch(order, step)
         with products_in("fp32"):
-            self._take(batch)
-
-    def _take(self, batch: Int[Tensor, "batch 3"]) -> None:
-        self.loss_sum += take_step(self.model, self.objective, self.optimizer, batch).double() * len(batch)
+            loss = take_step(self.model, self.objective, self.optimizer, batch)
+        self.loss_sum += loss.double() * len(batch)
 
     def set_rate(self, rate: float) -> None:
         set_rate(self.optimizer, rate)

@@ -275,3 +275,27 @@ def test_a_cuda_device_without_triton_trains_anyway_and_says_so(
     _, stepper = make_stepper(config, model, batches, objective)
     assert isinstance(stepper, EngineSteps)
     assert stepper.note == "Triton is not installed: training without the fused kernels, which is slower"
+
+
+def test_a_step_that_cannot_be_captured_is_taken_as_it_is_and_says_so_once(
+    tiny_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refuses:
+        def __init__(self, graph: object) -> None:
+            pass
+
+        def __enter__(self) -> None:
+            raise RuntimeError("operation not permitted when stream is capturing")
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+    config = configured("softmax")
+    model, batches, objective = parts(config, tiny_graph, torch.device("cpu"))
+    engine = Engine(config, model, make_optimizer(config.optimizer, model), objective, "fp32", kernels=False)
+    steps = CapturedSteps(engine, batches, objective)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
+    monkeypatch.setattr(torch.cuda, "graph", Refuses)
+    with pytest.warns(UserWarning, match="cannot be captured.*not permitted"):
+        assert steps._capture() is None
+    assert not steps.can_be_captured
