@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bique.algebra import decompose, squared_norm, vector_norm
+from bique.algebra import decompose, dot, multiply, squared_norm, vector_norm
 from bique.errors import UserError
 from bique.graph import Graph
 from bique.models import BiQUE, Model
@@ -74,6 +74,15 @@ def relation_geometry(model: Model, graph: Graph) -> list[RelationGeometry]:
         beside = float(lengths[relation]) / max(entity, 1e-30)
         found.append(RelationGeometry(graph.relation_name(relation), **counts, **shown, translation=beside))
     return found
+
+
+def product_distance(model: BiQUE, first: int, second: int, third: int) -> float:
+    """How far Q₁^×Q₂^× is from a multiple of Q₃^×: the sine of their angle, 0 for the same and 1 for unrelated."""
+    with torch.no_grad():
+        one, other, both = (model.parts(model.relation[[i]].double().cpu())[0] for i in (first, second, third))
+        product = multiply(one, other)
+        cosine = dot(product, both) / (dot(product, product) * dot(both, both)).sqrt().clamp(min=1e-300)
+    return float((1 - cosine.square()).clamp(min=0).sqrt())
 
 
 def rapidity_range(learned: list[RelationGeometry]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from bique.analysis.geometry import RelationGeometry
     from bique.analysis.patterns import RelationPattern
+    from bique.models import BiQUE
 
+# a composition is shown when it holds for so many of the paths
+OFTEN = 0.1
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -33,8 +36,8 @@ def geometry(
     """
     from rich.text import Text
 
-    from bique.analysis.geometry import rapidity_range, relation_geometry
-    from bique.analysis.patterns import rank_correlation, relation_patterns
+    from bique.analysis.geometry import product_distance, rapidity_range, relation_geometry
+    from bique.analysis.patterns import composition_triples, rank_correlation, relation_patterns
     from bique.cli.screen import note, print_json, screen
     from bique.errors import unknown
     from bique.runs import Run
@@ -43,7 +46,8 @@ def geometry(
     facts = opened.graph(graph)
     if relation is not None and relation not in facts.relations:
         raise unknown("relation", relation, list(facts.relations))
-    learned = relation_geometry(opened.model()[0], facts)
+    model = opened.model()[0]
+    learned = relation_geometry(model, facts)
     patterns = relation_patterns(facts)
     forward, backward = learned[: len(patterns)], learned[len(patterns) :]
     high = rapidity_range(learned)
@@ -70,6 +74,12 @@ def geometry(
         place = facts.relations.index(relation)
         for line in _in_words(forward[place], backward[place], patterns[place], high):
             screen.print(Text(line), soft_wrap=True)
+        for first, second, third, share in composition_triples(facts):
+            if third == place and share >= OFTEN:
+                away = product_distance(cast("BiQUE", model), first, second, third)
+                path = f"{facts.relations[first]} then {facts.relations[second]}"
+                line = f"  {path} is it in {share:.0%} of the cases; the product of the two is {away:.2f} away from it"
+                screen.print(Text(f"{line} (0: the same, 1: unrelated)"), soft_wrap=True)
         return
     screen.print(_table(forward, patterns, high))
     rho, *interval = correlation

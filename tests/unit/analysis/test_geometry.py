@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bique.algebra import as_biquaternion, decompose
-from bique.analysis.geometry import rapidity_range, relation_geometry
+from bique.algebra import as_biquaternion, as_reals, decompose, multiply
+from bique.analysis.geometry import product_distance, rapidity_range, relation_geometry
 from bique.analysis.patterns import (
     composition_triples,
     hierarchy,
@@ -142,6 +142,19 @@ def test_null_biquaternions_are_counted_never_hidden(small_graph: Graph) -> None
     assert nothing.null == 4
     assert nothing.as_dict()["angle"] == {"low": None, "median": None, "high": None}
     assert rapidity_range([nothing]) == 1
+
+
+def test_the_product_distance_is_0_for_a_multiple_of_the_product_and_1_for_what_is_orthogonal() -> None:
+    model = BiQUE(BiQUEConfig(units=3, initial_scale=1.0), Size(5, 4), torch.Generator().manual_seed(0)).double()
+    one, other = (as_biquaternion(model.relation[[i], :24]) for i in (0, 1))
+    product = as_reals(multiply(one, other))
+    with torch.no_grad():
+        model.relation[2, :24] = -3 * product[0]
+        across = torch.randn(24, dtype=torch.float64)
+        model.relation[3, :24] = across - (across @ product[0]) / (product[0] @ product[0]) * product[0]
+    assert product_distance(model, 0, 1, 2) == pytest.approx(0, abs=1e-7)
+    assert product_distance(model, 0, 1, 3) == pytest.approx(1)
+    assert 0.1 < product_distance(model, 1, 0, 2) < 1  # products do not commute
 
 
 def test_a_run_of_another_model_is_refused(small_graph: Graph) -> None:
