@@ -78,19 +78,21 @@ def measure(name: str, graph: Graph, steps: int, warm_up: int, device: torch.dev
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=", ".join(NAMES))
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; on a CPU wordnet if none")
+    parser.add_argument("--steps", type=int, help="200 on a GPU, 20 on a CPU")
     parser.add_argument("--precision", choices=("auto", "bf16", "tf32", "fp32"), default="auto")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    names = options.names or (NAMES if device.type == "cuda" else ("wordnet",))
+    steps = options.steps or (200 if device.type == "cuda" else 20)
     where = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
-    print(f"{where}, torch {torch.__version__}, precision {options.precision}, median of {options.steps} steps")
+    print(f"{where}, torch {torch.__version__}, precision {options.precision}, median of {steps} steps")
     print(f"{'':12}{'entities':>9}{'batch':>7}{'engine ms':>11}{'GiB':>7}{'plain ms':>10}{'GiB':>7}{'ratio':>7}")
-    for name in options.names:
+    for name in names:
         graph = graph_of(name)
-        slow = max(3, options.steps // 10)
+        slow = max(3, steps // 10)
         fast, memory, loss = measure(
-            name, graph, options.steps, 20 if device.type == "cuda" else 1, device, precision=options.precision
+            name, graph, steps, 20 if device.type == "cuda" else 1, device, precision=options.precision
         )
         plain, plain_memory, plain_loss = measure(name, graph, slow, 3, device, engine="plain")
         assert np.isfinite([loss, plain_loss]).all()

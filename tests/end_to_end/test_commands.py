@@ -296,6 +296,8 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
         (["model.name=compgcn", "model.units=90"], "does not divide units"),
         (["model.name=interacte", "model.kernel=51"], "too large"),
         (["objective.margin=2"], "belongs to the losses"),
+        (["model.name=quate", "penalty.head=plain"], "is an option of bique"),
+        (["objective.loss=binary", "penalty.weight=0", "objective.smoothing_share=published"], "needs label_smoothing"),
         (["objective.temperature=2"], "belongs to the loss"),
         (["penalty.kind=dura", "penalty.entity=1"], "has one weight"),
         (["objective.negatives=2", "objective.sampler=bernoulli", "objective.target_weight=degree"], "directions"),

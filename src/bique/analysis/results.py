@@ -75,10 +75,6 @@ class Results:
                 raise UserError(f"{files[0]} and {file} do not belong together ({'; '.join(unlike)}); remove one")
         return Seeds(tuple(sorted(results, key=lambda one: one["seed"])))
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """Every (model, dataset) there is, in order."""
-        return sorted({(file.parent.name, _dataset(file)) for file in self.files})
-
     def add(self, result: dict[str, Any]) -> Path:
         file = self.folder / result["model"] / f"{result['settings']['dataset']}-seed{result['seed']}.json"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from bique.analysis.geometry import RelationGeometry
     from bique.analysis.patterns import RelationPattern
+    from bique.graph import Graph
     from bique.models import BiQUE
 
 # a composition is shown when it holds for so many of the paths
@@ -32,12 +33,12 @@ def geometry(
 ) -> None:
     """Show what each relation learned: rotations, scaling, translation, beside what the facts say about it.
 
-    [dim]Example:[/] bique geometry runs/wordnet-bique-1 --relation hypernym
+    [dim]Example:[/] bique geometry runs/wordnet-bique-1 --relation _hypernym
     """
     from rich.text import Text
 
-    from bique.analysis.geometry import product_distance, rapidity_range, relation_geometry
-    from bique.analysis.patterns import composition_triples, rank_correlation, relation_patterns
+    from bique.analysis.geometry import rapidity_range, relation_geometry
+    from bique.analysis.patterns import rank_correlation, relation_patterns
     from bique.cli.screen import note, print_json, screen
     from bique.errors import unknown
     from bique.runs import Run
@@ -74,12 +75,8 @@ def geometry(
         place = facts.relations.index(relation)
         for line in _in_words(forward[place], backward[place], patterns[place], high):
             screen.print(Text(line), soft_wrap=True)
-        for first, second, third, share in composition_triples(facts):
-            if third == place and share >= OFTEN:
-                away = product_distance(cast("BiQUE", model), first, second, third)
-                path = f"{facts.relations[first]} then {facts.relations[second]}"
-                line = f"  {path} is it in {share:.0%} of the cases; the product of the two is {away:.2f} away from it"
-                screen.print(Text(f"{line} (0: the same, 1: unrelated)"), soft_wrap=True)
+        for line in _compositions(cast("BiQUE", model), facts, place):
+            screen.print(Text(line), soft_wrap=True)
         return
     screen.print(_table(forward, patterns, high))
     rho, *interval = correlation
@@ -153,6 +150,20 @@ def _in_words(one: RelationGeometry, inverse: RelationGeometry, pattern: Relatio
         ]
         if found.null:
             lines.append(f"    {found.null} biquaternions have no decomposition (null)")
+    return lines
+
+
+def _compositions(model: BiQUE, graph: Graph, relation: int) -> list[str]:
+    from bique.analysis.geometry import product_distance
+    from bique.analysis.patterns import composition_triples
+
+    lines = []
+    for first, second, third, share in composition_triples(graph):
+        if third == relation and share >= OFTEN:
+            away = product_distance(model, first, second, third)
+            path = f"{graph.relations[first]} then {graph.relations[second]}"
+            line = f"  {path} is it in {share:.0%} of the cases; the product of the two is {away:.2f} away from it"
+            lines.append(f"{line} (0: the same, 1: unrelated)")
     return lines
 
 

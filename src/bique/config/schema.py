@@ -51,6 +51,8 @@ class ObjectiveConfig(Section):
             raise ValueError("loss = 'binary' has many targets in a query; use target_weight = 'none'")
         if self.smoothing_share == "published" and self.loss != "binary":
             raise ValueError("smoothing_share = 'published' belongs to loss = 'binary'")
+        if self.smoothing_share == "published" and not self.label_smoothing:
+            raise ValueError("smoothing_share = 'published' needs label_smoothing, for example 0.1")
         if self.sampler == "bernoulli" and self.target_weight != "none":
             raise ValueError("sampler = 'bernoulli' weighs directions; use target_weight = 'none' with it")
         if self.margin != 6.0 and self.loss not in ("margin", "self_adversarial"):
@@ -188,6 +190,12 @@ class RunConfig(Section):
     def penalties_weigh_triples(self) -> RunConfig:
         if self.objective.loss == "binary" and self.penalty.weight:
             raise ValueError("objective.loss = 'binary' trains queries, which have no one tail; set penalty.weight = 0")
+        return self
+
+    @model_validator(mode="after")
+    def only_bique_translates_heads(self) -> RunConfig:
+        if self.penalty.head == "plain" and self.model.name != "bique":
+            raise ValueError(f"penalty.head = 'plain' is an option of bique; {self.model.name} has no other")
         return self
 
     @model_validator(mode="after")

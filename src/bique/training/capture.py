@@ -9,14 +9,14 @@ from __future__ import annotations
 import warnings
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bique.kernels.precision import Precision
 from bique.kernels.sum_rows import Lookups
 from bique.shapes import Int
 from bique.training.batches import Batches
 from bique.training.engine import Engine
-from bique.training.fronts import Batch, make_batch
+from bique.training.fronts import Batch, has_batch_norm, make_batch
 from bique.training.step import Objective
 
 WARM_UP = 3
@@ -35,8 +35,7 @@ class CapturedSteps:
         self.cursor = torch.zeros(1, dtype=torch.int64, device=device)
         self.batch = _unpack(self.current[0], self.layout)
         self.loss_sum = torch.zeros(1, dtype=torch.float64, device=device)
-        norms = (nn.BatchNorm1d, nn.BatchNorm2d)
-        self.fills_up = not any(isinstance(layer, norms) for layer in engine.model.modules())
+        self.fills_up = not has_batch_norm(engine.model)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.can_be_captured = True
         self.warm = 0

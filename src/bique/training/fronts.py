@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from bique.config import PenaltyConfig
 from bique.kernels.all_candidates import AllCandidates
@@ -57,6 +57,11 @@ def make_batch(facts: Int[Tensor, "*n batch 3"], valid: Float[Tensor, "*n batch"
         sort_lookups(torch.cat((heads, tails), dim=-1)),
         sort_lookups(relations),
     )
+
+
+def has_batch_norm(model: Model) -> bool:
+    """Whether a query depends on the others of its batch: then none may fill up, and one alone is too few."""
+    return any(isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d)) for layer in model.modules())
 
 
 class Gradients(NamedTuple):
@@ -128,13 +133,8 @@ class RowsFront:
         return self.query.detach().to(table.dtype), table
 
     def gradients(self, batch: Batch, found: AllCandidates) -> Gradients:
-        outputs, slopes, penalties = [self.query], [found.queries.to(self.query.dtype)], batch.penalty_weights * 0
-        if self.penalty is not None:
-            outputs.append(self.penalty)
-            slopes.append(batch.penalty_weights)
-            penalties = batch.penalty_weights * self.penalty.detach()
-        inputs = self.rows, self.relation, *self.others.values()
-        rows, relations, *others = torch.autograd.grad(outputs, inputs, slopes)
+        inputs = [self.rows, self.relation, *self.others.values()]
+        (rows, relations, *others), penalties = _back([(self.query, found.queries)], self.penalty, batch, inputs)
         return Gradients(penalties, rows, relations, dict(zip(self.others, others, strict=True)))
 
 
@@ -158,14 +158,22 @@ class EncodedFront:
 
     def gradients(self, batch: Batch, found: AllCandidates) -> Gradients:
         self.beside.join()
-        outputs, penalties = [self.query, self.table], batch.penalty_weights * 0
-        slopes = [found.queries.to(self.query.dtype), found.table.to(self.table.dtype)]
-        if self.penalty is not None:
-            outputs.append(self.penalty)
-            slopes.append(batch.penalty_weights)
-            penalties = batch.penalty_weights * self.penalty.detach()
-        dense = torch.autograd.grad(outputs, list(self.parameters.values()), slopes)
+        ends = [(self.query, found.queries), (self.table, found.table)]
+        dense, penalties = _back(ends, self.penalty, batch, list(self.parameters.values()))
         return Gradients(penalties, None, None, dict(zip(self.parameters, dense, strict=True)))
+
+
+def _back(
+    ends: list[tuple[Tensor, Tensor]], penalty: Tensor | None, batch: Batch, inputs: list[Tensor]
+) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Gradients of the inputs from those of the ends, and weight · penalty of each triple."""
+    outputs, slopes = [end for end, _ in ends], [slope.to(end.dtype) for end, slope in ends]
+    penalties = torch.zeros_like(batch.penalty_weights)
+    if penalty is not None:
+        outputs.append(penalty)
+        slopes.append(batch.penalty_weights)
+        penalties = batch.penalty_weights * penalty.detach()
+    return torch.autograd.grad(outputs, inputs, slopes), penalties
 
 
 class Beside:

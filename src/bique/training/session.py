@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from bique.config import RunConfig
 from bique.errors import UserError
@@ -15,6 +14,7 @@ from bique.graph import Graph
 from bique.models import build_model
 from bique.runs import Checkpoint
 from bique.training.batches import Batches
+from bique.training.fronts import has_batch_norm
 from bique.training.optimizers import load_optimizer_tensors, optimizer_tensors, rate_in
 from bique.training.step import Objective
 from bique.training.stepper import make_stepper
@@ -52,9 +52,8 @@ class Session:
 
     def _refuse_a_batch_of_one(self) -> None:
         """The statistics of a batch need two."""
-        norms = (nn.BatchNorm1d, nn.BatchNorm2d)
         size, count = self.batches.batch_size, len(self.batches.facts)
-        if (count % size == 1 or size == 1) and any(isinstance(layer, norms) for layer in self.model.modules()):
+        if (count % size == 1 or size == 1) and has_batch_norm(self.model):
             raise UserError(
                 f"training.batch_size = {size} leaves a batch of one of {count:,} queries, and the batch norms of "
                 f"{self.config.model.name} need two; use another batch size"

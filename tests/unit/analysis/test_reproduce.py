@@ -129,7 +129,7 @@ def test_what_is_added_is_read_again_as_it_was(results: Results) -> None:
     file = results.add(given)
     assert file == results.folder / "bique" / "cn-100k-seed7.json"
     assert json.loads(file.read_text()) == given
-    assert ("bique", "cn-100k") in results.pairs()
+    assert results.of("bique", "cn-100k") is not None
 
 
 def test_the_papers_lines_have_four_figures_each() -> None:

@@ -100,6 +100,7 @@ def ten_steps(stepper: Any, batches: Batches) -> list[float]:
 
 
 def assert_same(mine: Model, theirs: Model) -> None:
+    # float32 sums in another order, ten steps long; a wrong gradient is off by steps of .1 (Adagrad) or .01 (Adam)
     found, expected = mine.tables(), theirs.tables()
     torch.testing.assert_close(found, expected, rtol=2e-3, atol=1e-4)
 

@@ -184,6 +184,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_its_facts(small_graph_directory: 
         batch = session.batches.batch(order, step)
         sums += take_step(session.model, session.objective, session.optimizer, batch).item() * len(batch)
     assert len(session.batches.facts) % 32 != 0
+    # the plain step beside the engine, both in float32
     assert run.metrics()[0]["loss"] == pytest.approx(sums / len(session.batches.facts), rel=1e-6)
 
 
