@@ -14,13 +14,13 @@ import torch
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+# kernels is not among them: its jitted functions must reach Triton as they are written
+ROOMS = ("algebra", "graph", "objectives", "models", "evaluation", "training", "runs", "serving", "analysis")
 if not torch.cuda.is_available():
     # the same kernels, run by Triton's interpreter on the CPU (read when Triton is imported)
     os.environ.setdefault("TRITON_INTERPRET", "1")
-
-# kernels is not among them: its jitted functions must reach Triton as they are written
-ROOMS = ("algebra", "graph", "objectives", "models", "evaluation", "training", "runs", "serving", "analysis")
-install_import_hook([f"bique.{room}" for room in ROOMS], "beartype.beartype")
+    # a CUDA device compiles steps, and torch.compile does not see through the checks
+    install_import_hook([f"bique.{room}" for room in ROOMS], "beartype.beartype")
 
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("suite")

@@ -132,8 +132,9 @@ def _mean_row(found: Seeds | None, data: str) -> list[str]:
 
 
 def _hardware(environment: dict[str, Any]) -> str:
-    """What was used; runs before it was recorded used the GPU that was there."""
-    return environment.get("device") or environment["gpu"] or f"CPU, {environment['threads']} threads"
+    """What was used; runs before it was recorded used the GPU that was there. Seconds on a shared one say little."""
+    name = environment.get("device") or environment["gpu"] or f"CPU, {environment['threads']} threads"
+    return f"{name}, shared" if environment.get("shared_gpu") else name
 
 
 def _per_relation(results: Results) -> Table:

@@ -31,8 +31,9 @@ class RotatE(Model):
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch units"]
     ) -> Float[Tensor, "batch width"]:
-        turned = _complex(head) * torch.polar(torch.ones_like(relation), relation)
-        return torch.view_as_real(turned).flatten(-2)
+        x, y = head.unflatten(-1, (-1, 2)).unbind(-1)
+        cosine, sine = relation.cos(), relation.sin()
+        return torch.stack((x * cosine - y * sine, x * sine + y * cosine), dim=-1).flatten(-2)
 
     def similarity(
         self, query: Float[Tensor, "*n batch width"], candidates: Float[Tensor, "*n candidates width"]
@@ -58,7 +59,3 @@ class RotatE(Model):
 
     def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 1 units 2"]:
         return rows.view(len(rows), 1, -1, 2)
-
-
-def _complex(rows: Tensor) -> Tensor:
-    return torch.view_as_complex(rows.unflatten(-1, (-1, 2)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import platform
 import re
 import sys
@@ -286,6 +287,8 @@ def environment() -> dict[str, Any]:
         "processor": platform.machine(),
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if cuda else None,
+        # set by whoever runs several processes at once on a GPU: then seconds say little
+        "shared_gpu": cuda and "CUDA_MPS_PIPE_DIRECTORY" in os.environ,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
     }

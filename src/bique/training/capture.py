@@ -106,11 +106,14 @@ class CapturedSteps:
     def _capture(self) -> torch.cuda.CUDAGraph | None:
         """None where an operation of the model cannot be captured: then it runs as it is, and says so once."""
         graph = torch.cuda.CUDAGraph()
+        generator = torch.cuda.default_generators[torch.cuda.current_device()]
+        untouched = generator.clone_state()
         try:
             with torch.cuda.graph(graph):
                 self._one()
         except RuntimeError as error:
             self.can_be_captured = False
+            generator.graphsafe_set_state(untouched)  # the other one waits for the end of the capture
             first = str(error).splitlines()[0]
             warnings.warn(f"this step cannot be captured, so it is slower: {first}", stacklevel=2)
             return None

@@ -3,12 +3,14 @@
     looked-up rows → queries → all candidates → gradients of the rows → one pass over each table
 
 Only the first and the fourth part know the model (`fronts.py`). The scores never enter autograd. A model without a dot
-product, and a loss over sampled negatives, goes through autograd whole. Tables and optimizer state are float32; the
-products run in the precision of the settings.
+product, and a loss over sampled negatives, goes through autograd whole, fused by torch.compile on a CUDA device. Tables
+and optimizer state are float32; the products run in the precision of the settings.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Literal, cast
 
 import torch
@@ -23,10 +25,12 @@ from bique.kernels.sum_rows import sum_rows
 from bique.kernels.tally import tally_
 from bique.kernels.update_table import Rule, State, update_table_
 from bique.models import Model
-from bique.shapes import Float
+from bique.shapes import Float, Int
 from bique.training.fronts import Batch, Beside, EncodedFront, Front, Gradients, ProductFront, RowsFront
 from bique.training.optimizers import set_rate
-from bique.training.step import Objective
+from bique.training.step import Objective, Terms
+
+TakesTerms = Callable[[Model, Int[Tensor, "batch 3"]], Terms]
 
 
 class Engine:
@@ -46,6 +50,8 @@ class Engine:
         self.parameters = dict(model.named_parameters())
         self.beside = Beside(model.entity.device)
         self.front = self._choose_front()
+        compiles = self.front is None and kernels and model.entity.device.type == "cuda"
+        self.terms = fused(objective.terms) if compiles else objective.terms
         self.precision: Precision = "fp32" if self.front is None else precision
         if self.front is None and config.training.precision in ("bf16", "tf32"):
             raise UserError(
@@ -113,16 +119,31 @@ class Engine:
         tally_(loss_sum, found.losses, gradients.penalties, batch.size)
 
     def _step_by_autograd(self, batch: Batch, loss_sum: Tensor) -> None:
-        with torch.enable_grad():
-            terms = self.objective.terms(self.model, batch.triples)
-            losses = batch.loss_weights * terms.losses
-            penalties = batch.penalty_weights * (0 if terms.penalties is None else terms.penalties)
-            total = losses.sum() + penalties.sum()
-            dense = torch.autograd.grad(total, list(self.parameters.values()), allow_unused=True)
-        found = {name: one for name, one in zip(self.parameters, dense, strict=True) if one is not None}
+        try:
+            losses, penalties, found = self._backward(batch)
+        except RuntimeError as error:
+            from torch._dynamo.exc import TorchDynamoException  # seconds, and seldom needed
+
+            if not isinstance(error, TorchDynamoException):
+                raise
+            self.terms = self.objective.terms
+            reason = str(error).strip().splitlines()[0]
+            warnings.warn(f"this step cannot be compiled, so it is slower: {reason}", stacklevel=2)
+            losses, penalties, found = self._backward(batch)
         with torch.no_grad():
-            self._update(batch, Gradients(penalties.detach(), None, None, found), None)
-            tally_(loss_sum, losses.detach(), penalties.detach(), batch.size)
+            self._update(batch, Gradients(penalties, None, None, found), None)
+            tally_(loss_sum, losses, penalties, batch.size)
+
+    @torch.enable_grad()
+    def _backward(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Each triple's share of loss and penalty, and the gradients of the parameters that took part."""
+        terms = self.terms(self.model, batch.triples)
+        losses = batch.loss_weights * terms.losses
+        penalties = batch.penalty_weights * (0 if terms.penalties is None else terms.penalties)
+        total = losses.sum() + penalties.sum()
+        dense = torch.autograd.grad(total, list(self.parameters.values()), allow_unused=True)
+        found = {name: one for name, one in zip(self.parameters, dense, strict=True) if one is not None}
+        return losses.detach(), penalties.detach(), found
 
     def _update(self, batch: Batch, gradients: Gradients, table: Tensor | None) -> None:
         """`table`: the dense part of the entity table's gradient, when its rows were looked up."""
@@ -176,6 +197,11 @@ class Engine:
         self.optimizer.zero_grad(set_to_none=True)
         if self.shadow is not None:
             self.shadow.copy_(model.entity)
+
+
+def fused(terms: TakesTerms) -> TakesTerms:
+    """The same by fewer passes over the scores; what is random is drawn as it is without."""
+    return torch.compile(terms, dynamic=False, options={"fallback_random": True})
 
 
 def _as_rows(values: Tensor) -> Tensor:

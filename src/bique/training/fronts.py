@@ -135,6 +135,7 @@ class RowsFront:
     def gradients(self, batch: Batch, found: AllCandidates) -> Gradients:
         inputs = [self.rows, self.relation, *self.others.values()]
         (rows, relations, *others), penalties = _back([(self.query, found.queries)], self.penalty, batch, inputs)
+        del self.query, self.penalty  # a graph kept alive would hold on to its stream when the next step is captured
         return Gradients(penalties, rows, relations, dict(zip(self.others, others, strict=True)))
 
 
@@ -160,6 +161,7 @@ class EncodedFront:
         self.beside.join()
         ends = [(self.query, found.queries), (self.table, found.table)]
         dense, penalties = _back(ends, self.penalty, batch, list(self.parameters.values()))
+        del self.table, self.query, self.penalty  # as above
         return Gradients(penalties, None, None, dict(zip(self.parameters, dense, strict=True)))
 
 
@@ -181,16 +183,20 @@ class Beside:
 
     def __init__(self, device: torch.device) -> None:
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self.busy = False
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         if self.stream is None:
             yield
             return
+        self.busy = True
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
             yield
 
     def join(self) -> None:
-        if self.stream is not None:
+        """Nothing to wait for is nothing to do: a step that is being captured may not wait for a stream outside it."""
+        if self.stream is not None and self.busy:
             torch.cuda.current_stream().wait_stream(self.stream)
+            self.busy = False

@@ -12,9 +12,10 @@ import torch
 from bique.config import BiQUEConfig, RunConfig, parse_config
 from bique.evaluation import Blocks, rank_queries
 from bique.graph import Answers, Graph
-from bique.models import BiQUE, Size
+from bique.models import BiQUE, RotatE, Size
 from bique.runs import Run, read_checkpoint
-from bique.training import train
+from bique.training import Session, train
+from bique.training.capture import CapturedSteps
 
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 
@@ -37,6 +38,11 @@ def trained(directory: Path, path: Path, **training: Any) -> Run:
 def a_model(entities: int, units: int) -> BiQUE:
     config = BiQUEConfig(units=units, initial_scale=1.0)
     return BiQUE(config, Size(entities, 4), torch.Generator().manual_seed(0))
+
+
+def take_steps(session: Session, count: int) -> None:
+    for _ in range(count):
+        session.step()
 
 
 def ranked(model: BiQUE, memory: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,3 +83,29 @@ def test_deterministic_mode_gives_the_same_digits_twice(small_graph_directory: P
     one, two = (trained(small_graph_directory, tmp_path / name, deterministic=True) for name in ("a", "b"))
     mine, theirs = read_checkpoint(one.last).tensors, read_checkpoint(two.last).tensors
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def test_a_step_that_cannot_be_captured_is_taken_as_it_is_and_says_so_once(
+    small_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With negatives, as a capture that fails must not leave torch's generator broken."""
+    config = parse_config(
+        {
+            "dataset": "small",
+            "model": {"name": "rotate", "units": 4},
+            "objective": {"loss": "self_adversarial", "negatives": 4},
+            "training": {"batch_size": 32},
+        }
+    )
+    session = Session(config, small_graph, torch.device("cuda"))
+    moved = RotatE.transform
+    monkeypatch.setattr(
+        RotatE, "transform", lambda self, head, relation: moved(self, head * head.sum().isfinite().item(), relation)
+    )
+    with pytest.warns(UserWarning, match="cannot be captured") as caught:
+        take_steps(session, session.batches.per_epoch)
+    assert len(caught) == 1
+    assert isinstance(session.stepper, CapturedSteps)
+    assert session.stepper.graph is None
+    assert torch.rand(8, device="cuda").unique().numel() > 1
+    assert np.isfinite(session.epoch_loss())

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +23,7 @@ from bique.training.capture import CapturedSteps
 from bique.training.engine import Engine, choose_precision
 from bique.training.fronts import EncodedFront, ProductFront, RowsFront
 from bique.training.optimizers import make_optimizer
-from bique.training.step import Objective
+from bique.training.step import Objective, Terms
 from bique.training.stepper import EngineSteps, PlainSteps, make_stepper
 
 NO_DROPOUT = {"input_dropout": 0.0, "feature_dropout": 0.0, "hidden_dropout": 0.0}
@@ -278,25 +282,58 @@ def test_a_cuda_device_without_triton_trains_anyway_and_says_so(
     assert stepper.note == "Triton is not installed: training without the fused kernels, which is slower"
 
 
-def test_a_step_that_cannot_be_captured_is_taken_as_it_is_and_says_so_once(
-    tiny_graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Refuses:
-        def __init__(self, graph: object) -> None:
-            pass
+COMPILED = """
+import sys
+from pathlib import Path
+import torch
+from bique.config import parse_config
+from bique.graph import Graph
+from bique.training import Session
+from bique.training.engine import fused
 
-        def __enter__(self) -> None:
-            raise RuntimeError("operation not permitted when stream is capturing")
+model = {"name": "rotate", "units": 3, "initial_scale": 0.5}
+objective = {"loss": "self_adversarial", "negatives": 4}
+config = parse_config({"graph": sys.argv[1], "model": model, "objective": objective})
+session = Session(config, Graph.open(Path(sys.argv[1])), torch.device("cpu"))
+batch = session.batches.batch(session.batches.order(0), 0)[:32]
+terms = session.stepper.objective.terms
+found = []
+for one in (terms, fused(terms)):
+    torch.manual_seed(0)
+    losses = one(session.model, batch).losses
+    found.append((losses.detach(), *torch.autograd.grad(losses.sum(), list(session.model.parameters()))))
+torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+print("alike")
+"""
 
-        def __exit__(self, *error: object) -> None:
-            pass
 
-    config = configured("softmax")
+def test_compiled_terms_are_the_plain_ones(small_graph_directory: Path) -> None:
+    """As a model without a dot product trains on a CUDA device; what is drawn is the same, too.
+
+    In a process of its own: torch.compile does not see through the checks of types that the tests put in.
+    """
+    if shutil.which("g++") is None:
+        pytest.skip("needs a C++ compiler")
+    command = [sys.executable, "-c", COMPILED, str(small_graph_directory)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "alike\n", done.stderr
+
+
+def test_a_step_that_cannot_be_compiled_is_taken_as_it_is_and_says_so_once(tiny_graph: Graph) -> None:
+    from torch._dynamo.exc import TorchDynamoException
+
+    config = configured("transe")
     model, batches, objective = parts(config, tiny_graph, torch.device("cpu"))
-    engine = Engine(config, model, make_optimizer(config.optimizer, model), objective, "fp32", kernels=False)
-    steps = CapturedSteps(engine, batches, objective)
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
-    monkeypatch.setattr(torch.cuda, "graph", Refuses)
-    with pytest.warns(UserWarning, match="cannot be captured.*not permitted"):
-        assert steps._capture() is None
-    assert not steps.can_be_captured
+    plain = PlainSteps(model, make_optimizer(config.optimizer, model), batches, objective)
+    expected = ten_steps(plain, batches)
+    mine, batches, objective = parts(config, tiny_graph, torch.device("cpu"))
+    _, stepper = make_stepper(config, mine, batches, objective)
+    assert isinstance(stepper, EngineSteps)
+
+    def no_compiler(model: Model, batch: torch.Tensor) -> Terms:
+        raise TorchDynamoException("no compiler found")
+
+    stepper.engine.terms = no_compiler
+    with pytest.warns(UserWarning, match="cannot be compiled, so it is slower: no compiler found") as caught:
+        assert ten_steps(stepper, batches) == pytest.approx(expected, rel=1e-5)
+    assert len(caught) == 1
