@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -240,17 +241,24 @@ def test_reproduce_prints_the_papers_table_beside_ours(bique: Command, monkeypat
 def test_reproduce_trains_what_is_missing_and_keeps_it(
     bique: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a quick recipe in the place of WN18RR's."""
+    """With a quick recipe on a graph that stands in for WN18RR."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "recipes" / "bique"
     folder.mkdir(parents=True)
     quick = 'dataset = "wordnet"\n[model]\nunits = 1\n[training]\nepochs = 1\ndevice = "cpu"\n'
     (folder / "wn18rr.toml").write_text(quick)
-    done = bique("reproduce", "table4", "--run", "--seeds", "2")
+    refused = bique("reproduce", "table4", "--run", "--seeds", "1")
+    assert refused.code == 1
+    assert "its name should be bique/wordnet-seed0.json" in refused.err  # no figure of WN18RR
+    tables = import_module("bique.analysis.reproduce")
+    ours = {**tables.paper("fast"), "datasets": ["wordnet"]}
+    monkeypatch.setattr(tables, "paper", lambda name: ours)
+    (folder / "wordnet.toml").write_text('extends = "wn18rr.toml"')
+    done = bique("reproduce", "fast", "--run", "--seeds", "2")
     assert done.code == 0, done.err
     kept = sorted(file.name for file in (tmp_path / "results" / "bique").iterdir())
     assert kept == ["wordnet-seed0.json", "wordnet-seed1.json"]
-    assert "mean of 0 seeds" in done.out  # they are of another graph, and no figure of WN18RR
+    assert "no recipe recipes/fast/wordnet.toml" in done.err
 
 
 def test_reproduce_says_what_it_cannot_train(bique: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

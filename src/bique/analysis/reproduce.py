@@ -12,7 +12,7 @@ from bique.analysis.results import Results, Seeds
 from bique.errors import unknown
 from bique.evaluation.metrics import MEANS
 
-TABLES = ("table2", "table3", "table4", "averages")
+TABLES = ("table2", "table3", "table4", "averages", "table5", "table6", "figure2", "fast")
 SUBSTITUTES = {"yago3-10": "yago3-10-quarter", "atomic": "atomic-sub"}
 HEADINGS = ("MRR", "H@1", "H@3", "H@10")
 NOT_REACHED = "data not reached"
@@ -35,30 +35,59 @@ class Table:
 class Wanted(NamedTuple):
     """A run that a table needs."""
 
-    model: str
-    dataset: str
+    recipe: str
     seed: int
 
 
 def reproduce(name: str, results: Results) -> Table:
-    if name == "table4":
-        return _per_relation(results)
-    return _averages(results) if name == "averages" else _main(name, results)
+    tables = {
+        "table4": _per_relation,
+        "averages": _averages,
+        "table5": _variants,
+        "table6": _equal_parameters,
+        "figure2": _sizes,
+        "fast": _fast,
+    }
+    return tables[name](results) if name in tables else _main(name, results)
 
 
 def wanted(name: str, seeds: int) -> list[Wanted]:
     """The runs behind a table, whether they exist or not."""
-    if name == "table4":
-        return [Wanted("bique", "wn18rr", seed) for seed in range(seeds)]
     table = paper(name)
-    pairs = [(row["model"], data) for data in table["datasets"] for row in table["rows"].values() if data in row]
-    return [Wanted(model, data, seed) for model, data in pairs for seed in range(seeds)]
+    if name == "table4":
+        recipes = [f"{model}/wn18rr" for model in ("bique", "roth", "quate")]
+    elif name == "figure2":
+        recipes = [recipe for line in size_recipes().values() for recipe in line.values()]
+    else:
+        named = [(row, data) for data in table["datasets"] for row in table["rows"].values()]
+        recipes = [_recipe(row, data) for row, data in named if data in row or name == "fast"]
+    return [Wanted(recipe, seed) for recipe in recipes for seed in range(seeds)]
 
 
 def paper(name: str) -> dict[str, Any]:
     if name not in TABLES:
         raise unknown("table", name, (*TABLES, "figure3"))
     return _paper()[name]
+
+
+def size_recipes() -> dict[str, dict[int, str]]:
+    """Of each system of Figure 2: its recipe for each number of reals per entity."""
+    table = paper("figure2")
+    sizes, dataset = table["sizes"], table["dataset"]
+    return {name: {n: f"figure2/{dataset}-{model}-{n}" for n in sizes} for name, model in table["systems"].items()}
+
+
+def sizes_measured(results: Results, metric: str) -> dict[str, list[tuple[int, float, float | None]]]:
+    """Of each system: size, mean and deviation over the seeds, where it was run."""
+    points = {}
+    for name, recipes in size_recipes().items():
+        found = [(size, results.of(recipe)) for size, recipe in recipes.items()]
+        points[name] = [(size, one.mean(metric), one.deviation(metric)) for size, one in found if one is not None]
+    return points
+
+
+def _recipe(row: dict[str, str], data: str) -> str:
+    return row["recipe"].format(dataset=data) if "recipe" in row else f"{row['model']}/{data}"
 
 
 @cache
@@ -73,7 +102,7 @@ def _main(name: str, results: Results) -> Table:
         for system, row in table["rows"].items():
             if data in row:
                 rows.append([data, system, "paper", *_printed(row[data]), ""])
-                rows.append(["", "", "ours", *_ours(results.of(row["model"], data), data)])
+                rows.append(["", "", "ours", *_ours(results.of(_recipe(row, data)), data)])
         rows += _substitute(results, data, [(system, row["model"]) for system, row in table["rows"].items()])
     notes = [table["paper"], "ours: the best of its seeds by test MRR, as the paper chose; `averages` has the means"]
     return Table(table["title"], ["dataset", "system", "", *HEADINGS, "seeds"], rows, notes)
@@ -92,7 +121,7 @@ def _substitute(results: Results, data: str, systems: list[tuple[str, str]]) -> 
         return []
     name, rows = SUBSTITUTES[data], []
     for system, model in systems:
-        found = results.of(model, name)
+        found = results.of(f"{model}/{name}")
         if found is not None:
             rows.append([f"{name} (a substitute)", system, "ours", *_ours(found, name)])
     return rows
@@ -104,10 +133,10 @@ def _averages(results: Results) -> Table:
     for data in table["datasets"]:
         printed = zip(_printed(table["rows"]["BiQUE"][data]), _printed(table["deviations"]["BiQUE"][data]), strict=True)
         rows.append([data, "paper", *(f"{mean} ± {deviation}" for mean, deviation in printed), "10", "", "", ""])
-        rows.append(["", "ours", *_mean_row(results.of("bique", data), data)])
-        if data in SUBSTITUTES and (found := results.of("bique", SUBSTITUTES[data])) is not None:
+        rows.append(["", "ours", *_mean_row(results.of(f"bique/{data}"), data)])
+        if data in SUBSTITUTES and (found := results.of(f"bique/{SUBSTITUTES[data]}")) is not None:
             rows.append([f"{SUBSTITUTES[data]} (a substitute)", "ours", *_mean_row(found, data)])
-    if (found := results.of("bique", "wordnet")) is not None:
+    if (found := results.of("bique/wordnet")) is not None:
         rows.append(["wordnet (bundled)", "ours", *_mean_row(found, "wordnet")])
     headings = ["graph", "BiQUE", *HEADINGS, "seeds", "settings", "hardware", "training"]
     notes = [table["paper"], "ours: mean ± standard deviation over the seeds"]
@@ -127,8 +156,11 @@ def _mean_row(found: Seeds | None, data: str) -> list[str]:
         f"{settings['training']['epochs']} epochs",
         str(environment.get("precision", "fp32")),
     ]
-    hardware = " and ".join(sorted({_hardware(result["environment"]) for result in found.results}))
-    return [*figures, str(len(found.results)), ", ".join(chosen), hardware, f"{found.seconds:.0f} s"]
+    return [*figures, str(len(found.results)), ", ".join(chosen), _all_hardware(found), f"{found.seconds:.0f} s"]
+
+
+def _all_hardware(found: Seeds) -> str:
+    return " and ".join(sorted({_hardware(result["environment"]) for result in found.results}))
 
 
 def _hardware(environment: dict[str, Any]) -> str:
@@ -138,18 +170,71 @@ def _hardware(environment: dict[str, Any]) -> str:
 
 
 def _per_relation(results: Results) -> Table:
-    table, found = paper("table4"), results.of("bique", "wn18rr")
-    others = {model: results.of(model, "wn18rr") for model in ("roth", "quate")}
-    ours = {} if found is None else found.by_relation("hits_at_10")
-    theirs = {model: {} if one is None else one.by_relation("hits_at_10") for model, one in others.items()}
+    table = paper("table4")
+    found = [results.of(f"{model}/wn18rr") for model in ("roth", "quate", "bique")]
+    ours = [{} if one is None else one.by_relation("hits_at_10") for one in found]
     rows = []
     for relation, line in table["rows"].items():
-        triples, (roth, quate, bique) = line.split()[0], _printed(line)[1:]
-        mine = [_figure(known.get(relation)) for known in (theirs["roth"], theirs["quate"], ours)]
-        rows.append([relation, triples, roth, mine[0], quate, mine[1], bique, mine[2]])
+        triples, *theirs = line.split()[0], *_printed(line)[1:]
+        pairs = zip(theirs, (_figure(known.get(relation)) for known in ours), strict=True)
+        rows.append([relation, triples, *(cell for pair in pairs for cell in pair)])
     headings = ["relation", "triples", "RotH", "ours", "QuatE²", "ours", "BiQUE", "ours"]
-    runs = 0 if found is None else len(found.results)
-    return Table(table["title"], headings, rows, [table["paper"], f"ours: BiQUE is the mean of {runs} seeds"])
+    seeds = ", ".join(str(0 if one is None else len(one.results)) for one in found)
+    return Table(table["title"], headings, rows, [table["paper"], f"ours: the mean over the seeds ({seeds} of them)"])
+
+
+def _variants(results: Results) -> Table:
+    table, rows = paper("table5"), []
+    for data in table["datasets"]:
+        for name, row in table["rows"].items():
+            rows.append([data, name, *_printed(row[data]), *_means(results.of(_recipe(row, data)))])
+    headings = ["dataset", "variant", "paper MRR", "H@3", "our MRR", "H@3", "seeds"]
+    return Table(table["title"], headings, rows, [table["paper"], "ours: mean ± standard deviation over the seeds"])
+
+
+def _means(found: Seeds | None) -> list[str]:
+    if found is None:
+        return ["not run", "", ""]
+    figures = [_with_deviation(found.mean(metric), found.deviation(metric)) for metric in ("mrr", "hits_at_3")]
+    return [*figures, str(len(found.results))]
+
+
+def _equal_parameters(results: Results) -> Table:
+    table, rows = paper("table6"), []
+    for data in table["datasets"]:
+        for name, row in table["rows"].items():
+            count, epochs, *figures = row[data].split()
+            rows.append([data, name, "paper", count, epochs, *_printed(" ".join(figures)), ""])
+            found = results.of(_recipe(row, data))
+            true = ["", ""] if found is None else [f"{found.parameters / 1e6:.2f}M", str(found.results[0]["epochs"])]
+            rows.append(["", "", "ours", *true, *_means(found)])
+    headings = ["dataset", "system", "", "parameters", "epochs", "MRR", "H@3", "seeds"]
+    notes = [table["paper"], "ours: every number that is learned, both directions of a relation and its translation"]
+    return Table(table["title"], headings, rows, notes)
+
+
+def _sizes(results: Results) -> Table:
+    table = paper("figure2")
+    points = sizes_measured(results, "hits_at_1")
+    rows = []
+    for name, line in points.items():
+        known = {size: _with_deviation(mean, deviation) for size, mean, deviation in line}
+        rows.append([name, *(known.get(size, "not run") for size in table["sizes"])])
+    headings = ["reals per entity", *map(str, table["sizes"])]
+    return Table(table["title"], headings, rows, [table["paper"], "ours: mean ± standard deviation over the seeds"])
+
+
+def _fast(results: Results) -> Table:
+    table, rows = paper("fast"), []
+    for data in table["datasets"]:
+        for name, row in table["rows"].items():
+            found = results.of(_recipe(row, data))
+            printed = _printed(row[data]) if data in row else ["", ""]
+            seconds = "" if found is None else f"{found.seconds:.0f} s"
+            hardware = "" if found is None else _all_hardware(found)
+            rows.append([data, name, *printed, *_means(found), seconds, hardware])
+    headings = ["dataset", "recipe", "paper MRR", "H@3", "our MRR", "H@3", "seeds", "training", "hardware"]
+    return Table(table["title"], headings, rows, [table["paper"], "ours: mean ± standard deviation over the seeds"])
 
 
 def measured(found: Seeds | None, data: str) -> str:

@@ -1,4 +1,8 @@
-"""A folder of results: one JSON per run, `<model>/<dataset>-seed<n>.json`, each what `Run.summary` gave."""
+"""A folder of results: one JSON per run, `<recipe>-seed<n>.json`, each what `Run.summary` gave.
+
+A recipe `<model>/<dataset>` is a model at its own settings; other folders hold variants, and there the name of a recipe
+begins with its dataset: `table5/wn18rr-no-penalty`.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from bique.atomic import write_text
+from bique.config import parse_config
 from bique.errors import UserError
 from bique.evaluation import Protocol
 from bique.evaluation.metrics import MEANS
+from bique.models import MODELS, Size
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """The runs of one model on one dataset that differ in their seed alone."""
+    """The runs of one recipe, which differ in their seed alone."""
 
     results: tuple[dict[str, Any], ...]
 
@@ -41,6 +49,18 @@ class Seeds:
         return {name: statistics.fmean(table[name][metric] for table in tables) for name in tables[0]}
 
     @property
+    def parameters(self) -> int:
+        """Everything that is learned, counted from the tables of a model of that kind."""
+        one = self.results[0]
+        config = parse_config(one["settings"]).model
+        graph = one["graph"]
+        size = Size(graph["entities"], 2 * graph["relations"])
+        with torch.device("meta"):
+            model = MODELS[config.name](config, size, torch.Generator())
+        padding = (len(model.entity) - model.num_entities) * model.entity_width
+        return sum(table.numel() for table in model.parameters()) - padding
+
+    @property
     def seconds(self) -> float:
         return statistics.fmean(one["seconds"] for one in self.results)
 
@@ -53,11 +73,9 @@ class Results:
     def files(self) -> dict[Path, dict[str, Any]]:
         return {file: _read(file) for file in sorted(self.folder.glob("*/*.json"))}
 
-    def of(self, model: str, dataset: str) -> Seeds | None:
+    def of(self, recipe: str) -> Seeds | None:
         """Refused when they were not measured alike or differ in more than their seed."""
-        found = {
-            file: one for file, one in self.files.items() if (file.parent.name, _dataset(file)) == (model, dataset)
-        }
+        found = {file: one for file, one in self.files.items() if recipe_of(file) == recipe}
         if not found:
             return None
         files, results = list(found), list(found.values())
@@ -65,7 +83,7 @@ class Results:
         seeds = [one["seed"] for one in results]
         for file, one in found.items():
             unlike = first.differences(_protocol(one))
-            if _without_seed(one) != _without_seed(results[0]):
+            if what_decides(one) != what_decides(results[0]):
                 unlike.append("settings")
             if one["environment"].get("precision") != results[0]["environment"].get("precision"):
                 unlike.append("precision")
@@ -75,23 +93,36 @@ class Results:
                 raise UserError(f"{files[0]} and {file} do not belong together ({'; '.join(unlike)}); remove one")
         return Seeds(tuple(sorted(results, key=lambda one: one["seed"])))
 
-    def add(self, result: dict[str, Any]) -> Path:
-        file = self.folder / result["model"] / f"{result['settings']['dataset']}-seed{result['seed']}.json"
+    def add(self, result: dict[str, Any], recipe: str) -> Path:
+        file = self.folder / f"{recipe}-seed{result['seed']}.json"
+        _check_name(file, result)
         file.parent.mkdir(parents=True, exist_ok=True)
         write_text(file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
         self.__dict__.pop("files", None)
         return file
 
 
-def _dataset(file: Path) -> str:
-    return file.stem.rsplit("-seed", 1)[0]
+def recipe_of(file: Path) -> str:
+    return f"{file.parent.name}/{file.stem.rsplit('-seed', 1)[0]}"
+
+
+def _check_name(file: Path, result: dict[str, Any]) -> None:
+    model, dataset = result["model"], result["settings"]["dataset"]
+    folder, name = recipe_of(file).split("/")
+    if folder in MODELS:
+        wanted = f"{model}/{dataset}"
+    else:
+        wanted = f"{folder}/{name if name == dataset or name.startswith(f'{dataset}-') else f'{dataset}-…'}"
+    wanted += f"-seed{result['seed']}.json"
+    if wanted != "/".join(file.parts[-2:]):
+        raise UserError(f"{file}: a result of {model} on {dataset}: its name should be {wanted}")
 
 
 def _protocol(result: dict[str, Any]) -> Protocol:
     return Protocol.from_json(json.dumps(result["evaluations"]["test"]["protocol"]))
 
 
-def _without_seed(result: dict[str, Any]) -> dict[str, Any]:
+def what_decides(result: dict[str, Any]) -> dict[str, Any]:
     """The settings that decide a figure."""
     settings = result["settings"]
     training = {key: value for key, value in settings["training"].items() if key not in _INDIFFERENT}
@@ -112,8 +143,7 @@ def _read(file: Path) -> dict[str, Any]:
         settings = result["settings"]
         wanted = {"model": "units", "penalty": "weight", "training": "epochs"}
         assert all(key in settings[section] for section, key in wanted.items()), "not every setting"
-        name = f"{result['model']}/{settings['dataset']}-seed{result['seed']}.json"
-        assert file.parts[-2:] == tuple(name.split("/")), f"its name should be {name}"
+        _check_name(file, result)
         _protocol(result)
     except (OSError, ValueError, KeyError, TypeError, AssertionError, UserError) as error:
         raise UserError(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table2, table3, table4, averages or figure3.")],
+    table: Annotated[str, typer.Argument(help="table2 to table6, averages, figure2, figure3 or fast.")],
     run: Annotated[bool, typer.Option("--run", help="Train what is missing first, and keep its results.")] = False,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each system, with the seeds 0, 1, …")] = 3,
     results: Annotated[Path, typer.Option(help="The folder of results.")] = Path("results"),
@@ -79,11 +79,11 @@ def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
     from bique.runs import Run
     from bique.runs.run import open_graph
 
-    known = results.of(wanted.model, wanted.dataset)
+    known = results.of(wanted.recipe)
     if known is not None and any(one["seed"] == wanted.seed for one in known.results):
         return
-    what = f"{wanted.model} on {wanted.dataset}, seed {wanted.seed}"
-    recipe = recipes / wanted.model / f"{wanted.dataset}.toml"
+    what = f"{wanted.recipe}, seed {wanted.seed}"
+    recipe = recipes / f"{wanted.recipe}.toml"
     if not recipe.exists():
         note(f"{what}: no recipe {recipe}")
         return
@@ -97,10 +97,10 @@ def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
         note(f"{what}: {error}")
         return
     note(what)
-    path = Path("runs") / "reproduce" / f"{wanted.model}-{wanted.dataset}-seed{wanted.seed}"
+    path = Path("runs") / "reproduce" / f"{wanted.recipe.replace('/', '-')}-seed{wanted.seed}"
     opened = Run.open(path) if (path / "config.toml").exists() else Run.create(config, graph, path)
     if opened.config != config or opened.graph_record["hash"] != graph.hash:
         raise UserError(f"{path}: was begun with other settings or another graph; remove it, then it is trained anew")
     train_to_end(opened, graph)
     rank_both(opened, graph)
-    note(f"kept as {results.add(opened.summary())}")
+    note(f"kept as {results.add(opened.summary(), wanted.recipe)}")

@@ -27,14 +27,34 @@ def load_config(file: Path, overrides: Iterable[str] = ()) -> RunConfig:
     return parse_config(override(read_recipe(file), overrides), str(file))
 
 
-def read_recipe(file: Path) -> Tree:
-    """The TOML of a recipe, not yet checked."""
+def read_recipe(file: Path, below: tuple[Path, ...] = ()) -> Tree:
+    """The TOML of a recipe, not yet checked; on top of another one if it says `extends = "file beside it"`."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        tree = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}; give the path of a recipe (a TOML file)") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: not valid TOML: {error}") from error
+    base = tree.pop("extends", None)
+    if base is None:
+        return tree
+    if not isinstance(base, str):
+        raise UserError(f"{file}: extends: a string with the path of another recipe is wanted (found {base!r})")
+    chain = (*below, file.resolve())
+    other = (file.parent / base).resolve()
+    if other in chain:
+        raise UserError(f"{file}: extends: {base!r} leads back to a recipe that extends this one")
+    return _merge(read_recipe(file.parent / base, chain), tree)
+
+
+def _merge(under: Tree, over: Tree) -> Tree:
+    """Section by section; what both have is taken from `over`."""
+    merged = dict(under)
+    for key, value in over.items():
+        mine = merged.get(key)
+        both = isinstance(mine, dict) and isinstance(value, dict)
+        merged[key] = _merge(cast("Tree", mine), cast("Tree", value)) if both else value
+    return merged
 
 
 def override(tree: Tree, assignments: Iterable[str]) -> Tree:

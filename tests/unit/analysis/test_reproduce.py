@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bique.analysis import TABLES, Results, measured, reproduce, wanted
-from bique.analysis.reproduce import paper
+from bique.analysis.reproduce import paper, sizes_measured
 from bique.errors import UserError
 from bique.evaluation.metrics import MEANS
 
@@ -47,8 +47,8 @@ def result(model: str = "bique", dataset: str = "wn18rr", seed: int = 0, mrr: fl
 def results(tmp_path: Path) -> Results:
     found = Results(tmp_path / "results")
     for seed, mrr in enumerate((0.498, 0.503, 0.502)):
-        found.add(result(seed=seed, mrr=mrr))
-    found.add(result(dataset="yago3-10-quarter", mrr=0.41))
+        found.add(result(seed=seed, mrr=mrr), "bique/wn18rr")
+    found.add(result(dataset="yago3-10-quarter", mrr=0.41), "bique/yago3-10-quarter")
     return found
 
 
@@ -89,7 +89,7 @@ def test_table4_has_the_mean_of_each_relation(results: Results) -> None:
 
 @pytest.mark.parametrize(("change", "said"), [({"ties": "mean"}, "ties"), ({"epochs": 3}, "settings")])
 def test_unlike_results_are_not_averaged(change: dict[str, Any], said: str, results: Results) -> None:
-    results.add(result(seed=3, **change))
+    results.add(result(seed=3, **change), "bique/wn18rr")
     with pytest.raises(UserError, match=said):
         reproduce("averages", results)
 
@@ -109,10 +109,10 @@ def test_a_result_is_what_its_name_says(results: Results) -> None:
 def test_another_precision_is_not_averaged_and_all_hardware_is_named(results: Results) -> None:
     other = result(seed=3)
     other["environment"]["device"] = "CPU, 2 threads"
-    results.add(other)
-    assert "CPU, 2 threads and NVIDIA H200" in measured(results.of("bique", "wn18rr"), "wn18rr")
+    results.add(other, "bique/wn18rr")
+    assert "CPU, 2 threads and NVIDIA H200" in measured(results.of("bique/wn18rr"), "wn18rr")
     other["environment"]["precision"] = "fp32"
-    results.add(other)
+    results.add(other, "bique/wn18rr")
     with pytest.raises(UserError, match="precision"):
         reproduce("averages", Results(results.folder))
 
@@ -126,26 +126,60 @@ def test_a_file_that_is_no_result_is_named(text: str, results: Results) -> None:
 
 def test_what_is_added_is_read_again_as_it_was(results: Results) -> None:
     given = result(dataset="cn-100k", seed=7)
-    file = results.add(given)
+    file = results.add(given, "bique/cn-100k")
     assert file == results.folder / "bique" / "cn-100k-seed7.json"
     assert json.loads(file.read_text()) == given
-    assert results.of("bique", "cn-100k") is not None
+    assert results.of("bique/cn-100k") is not None
 
 
-def test_the_papers_lines_have_four_figures_each() -> None:
-    for name in TABLES:
-        for line in paper(name)["rows"].values():
-            lines = [line] if isinstance(line, str) else [text for key, text in line.items() if key != "model"]
-            assert all(len(text.split()) == 4 for text in lines)
+@pytest.mark.parametrize(("name", "figures"), [(name, 2 if name in ("table5", "fast") else 4) for name in TABLES])
+def test_the_papers_lines_are_whole(name: str, figures: int) -> None:
+    for line in paper(name).get("rows", {}).values():
+        lines = [line] if isinstance(line, str) else [line[key] for key in line if key not in ("model", "recipe")]
+        assert all(len(text.split()) == figures for text in lines)
     assert len(MEANS) == 4
+
+
+def test_variants_stand_beside_the_papers_and_belong_to_their_dataset(results: Results) -> None:
+    results.add(result(mrr=0.45), "table5/wn18rr-no-penalty")
+    assert row("table5", results, "wn18rr", "without penalty")[2:] == [".457", ".467", ".450", ".550", "1"]
+    assert row("table5", results, "wn18rr", "without Q⁺")[4] == "not run"
+    with pytest.raises(UserError, match=r"its name should be table5/wn18rr-…-seed0\.json"):
+        results.add(result(), "table5/fb15k-237-no-penalty")
+
+
+def test_table6_counts_everything_that_is_learned(results: Results) -> None:
+    given = result(mrr=0.49)
+    given |= {"graph": {"entities": 40_943, "relations": 11}, "epochs": 200}
+    given["settings"]["model"] = {"name": "bique", "units": 64}
+    results.add(given, "table6/wn18rr-bique")
+    found = results.of("table6/wn18rr-bique")
+    assert found is not None
+    assert found.parameters == 40_943 * 512 + 22 * 1024
+    rows = reproduce("table6", results).rows
+    assert ["", "", "ours", "20.99M", "200", ".490", ".590", "1"] in rows
+
+
+def test_figure2_has_a_line_per_system(results: Results) -> None:
+    for size, mrr in ((32, 0.4), (256, 0.5)):
+        results.add(result(model="quate", mrr=mrr), f"figure2/wn18rr-quate-{size}")
+    assert row("figure2", results, "QuatE²")[1:5] == [".300", "not run", "not run", ".400"]
+    assert sizes_measured(results, "mrr")["QuatE²"] == [(32, 0.4, None), (256, 0.5, None)]
+
+
+def test_faster_settings_stand_beside_the_papers(results: Results) -> None:
+    results.add(result(mrr=0.502, epochs=60), "fast/wn18rr")
+    assert row("fast", results, "wn18rr", "faster")[2:8] == ["", "", ".502", ".602", "1", "50 s"]
 
 
 def test_every_run_behind_a_table_is_listed_once() -> None:
     runs = wanted("table2", 2)
     assert len(runs) == len(set(runs))
-    assert {(one.model, one.dataset) for one in runs} >= {("bique", "wn18rr"), ("transe", "fb15k-237")}
-    assert ("transe", "yago3-10", 0) not in runs
-    assert [one.seed for one in wanted("table4", 3)] == [0, 1, 2]
+    assert {one.recipe for one in runs} >= {"bique/wn18rr", "transe/fb15k-237"}
+    assert ("transe/yago3-10", 0) not in runs
+    assert [one.seed for one in wanted("table4", 3)] == [0, 1, 2] * 3
+    assert len(wanted("table5", 1)) == 10
+    assert ("figure2/wn18rr-roth-64", 4) in wanted("figure2", 5)
 
 
 def test_an_unknown_table_gets_the_list() -> None:
@@ -154,7 +188,7 @@ def test_an_unknown_table_gets_the_list() -> None:
 
 
 def test_a_recipes_line_says_what_was_measured_or_why_not(results: Results) -> None:
-    line = measured(results.of("bique", "wn18rr"), "wn18rr")
+    line = measured(results.of("bique/wn18rr"), "wn18rr")
     assert line.startswith("Measured: MRR .501 ± .003, H@1 .401")
     assert line.endswith("seeds: 3, 51 s of training on NVIDIA H200.")
     assert measured(None, "yago3-10") == "Not measured: data not reached."

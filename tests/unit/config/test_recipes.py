@@ -5,14 +5,47 @@ from pathlib import Path
 import pytest
 
 from bique.config import load_config
+from bique.errors import UserError
 from bique.graph.catalog import find
+from bique.models import MODELS
 
 RECIPES = sorted((Path(__file__).parents[3] / "recipes").rglob("*.toml"))
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: "/".join(path.parts[-2:]))
 def test_a_recipe_reads_and_is_named_after_its_model_and_dataset(recipe: Path) -> None:
+    """A folder of variants is named after its purpose; there a dataset begins the name."""
     config = load_config(recipe)
     assert config.dataset is not None
-    assert find(config.dataset).name == recipe.stem
-    assert config.model.name == recipe.parent.name
+    name = find(config.dataset).name
+    if recipe.parent.name in MODELS:
+        assert (recipe.parent.name, recipe.stem) == (config.model.name, name)
+    else:
+        assert recipe.stem == name or recipe.stem.startswith(f"{name}-")
+
+
+def test_a_recipe_may_stand_on_another_one(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text('dataset = "wordnet"\n[model]\nunits = 4\n[training]\nepochs = 3\n')
+    (tmp_path / "inner").mkdir()
+    over = tmp_path / "inner" / "over.toml"
+    over.write_text('extends = "../base.toml"\n[model]\ntranslation = false\n[training]\nepochs = 5\n')
+    config = load_config(over, ["training.batch_size=7"])
+    assert (config.dataset, config.model.units, config.training.epochs) == ("wordnet", 4, 5)
+    assert config.model.model_dump()["translation"] is False
+    assert config.training.batch_size == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('extends = "nowhere.toml"', "nowhere.toml: No such file"),
+        ("extends = 3", "the path of another recipe is wanted"),
+        ('extends = "loop.toml"', "leads back"),
+        ('extends = "other.toml"', "leads back"),
+    ],
+)
+def test_a_base_that_cannot_be_is_named(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").write_text(text)
+    (tmp_path / "other.toml").write_text('extends = "loop.toml"')
+    with pytest.raises(UserError, match=said):
+        load_config(tmp_path / "loop.toml")
