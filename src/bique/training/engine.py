@@ -9,8 +9,6 @@ and optimizer state are float32; the products run in the precision of the settin
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Literal, cast
 
 import torch
@@ -25,12 +23,20 @@ from bique.kernels.sum_rows import sum_rows
 from bique.kernels.tally import tally_
 from bique.kernels.update_table import Rule, State, update_table_
 from bique.models import Model
-from bique.shapes import Float, Int
-from bique.training.fronts import Batch, Beside, EncodedFront, Front, Gradients, ProductFront, RowsFront
+from bique.shapes import Float
+from bique.training.fronts import (
+    Batch,
+    Beside,
+    EncodedFront,
+    Front,
+    Gradients,
+    ProductFront,
+    RowsFront,
+    has_batch_norm,
+)
+from bique.training.fusion import Fused
 from bique.training.optimizers import set_rate
-from bique.training.step import Objective, Terms
-
-TakesTerms = Callable[[Model, Int[Tensor, "batch 3"]], Terms]
+from bique.training.step import Objective
 
 
 class Engine:
@@ -49,9 +55,10 @@ class Engine:
         self.kernels = kernels
         self.parameters = dict(model.named_parameters())
         self.beside = Beside(model.entity.device)
+        # a short last batch that is not filled up would be compiled once more
+        self.fuses = kernels and model.entity.device.type == "cuda" and not has_batch_norm(model)
         self.front = self._choose_front()
-        compiles = self.front is None and kernels and model.entity.device.type == "cuda"
-        self.terms = fused(objective.terms) if compiles else objective.terms
+        self.terms = Fused(objective.terms) if self.fuses and self.front is None else objective.terms
         self.precision: Precision = "fp32" if self.front is None else precision
         if self.front is None and config.training.precision in ("bf16", "tf32"):
             raise UserError(
@@ -78,7 +85,7 @@ class Engine:
         plain_penalty = self.config.penalty.kind == "group_n3" or not self.config.penalty.weight
         if self.kernels and plain_penalty and model.row_product is not None:
             return ProductFront(model, self.config.penalty)
-        return RowsFront(model, self.objective)
+        return RowsFront(model, self.objective, self.fuses)
 
     def set_rate(self, rate: float) -> None:
         self.rate.fill_(rate)
@@ -119,31 +126,16 @@ class Engine:
         tally_(loss_sum, found.losses, gradients.penalties, batch.size)
 
     def _step_by_autograd(self, batch: Batch, loss_sum: Tensor) -> None:
-        try:
-            losses, penalties, found = self._backward(batch)
-        except RuntimeError as error:
-            from torch._dynamo.exc import TorchDynamoException  # seconds, and seldom needed
-
-            if not isinstance(error, TorchDynamoException):
-                raise
-            self.terms = self.objective.terms
-            reason = str(error).strip().splitlines()[0]
-            warnings.warn(f"this step cannot be compiled, so it is slower: {reason}", stacklevel=2)
-            losses, penalties, found = self._backward(batch)
-        with torch.no_grad():
-            self._update(batch, Gradients(penalties, None, None, found), None)
-            tally_(loss_sum, losses, penalties, batch.size)
-
-    @torch.enable_grad()
-    def _backward(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Each triple's share of loss and penalty, and the gradients of the parameters that took part."""
-        terms = self.terms(self.model, batch.triples)
-        losses = batch.loss_weights * terms.losses
-        penalties = batch.penalty_weights * (0 if terms.penalties is None else terms.penalties)
-        total = losses.sum() + penalties.sum()
-        dense = torch.autograd.grad(total, list(self.parameters.values()), allow_unused=True)
+        with torch.enable_grad():
+            terms = self.terms(self.model, batch.triples)
+            losses = batch.loss_weights * terms.losses
+            penalties = batch.penalty_weights * (0 if terms.penalties is None else terms.penalties)
+            total = losses.sum() + penalties.sum()
+            dense = torch.autograd.grad(total, list(self.parameters.values()), allow_unused=True)
         found = {name: one for name, one in zip(self.parameters, dense, strict=True) if one is not None}
-        return losses.detach(), penalties.detach(), found
+        with torch.no_grad():
+            self._update(batch, Gradients(penalties.detach(), None, None, found), None)
+            tally_(loss_sum, losses.detach(), penalties.detach(), batch.size)
 
     def _update(self, batch: Batch, gradients: Gradients, table: Tensor | None) -> None:
         """`table`: the dense part of the entity table's gradient, when its rows were looked up."""
@@ -197,11 +189,6 @@ class Engine:
         self.optimizer.zero_grad(set_to_none=True)
         if self.shadow is not None:
             self.shadow.copy_(model.entity)
-
-
-def fused(terms: TakesTerms) -> TakesTerms:
-    """The same by fewer passes over the scores; what is random is drawn as it is without."""
-    return torch.compile(terms, dynamic=False, options={"fallback_random": True})
 
 
 def _as_rows(values: Tensor) -> Tensor:

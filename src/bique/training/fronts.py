@@ -15,6 +15,7 @@ from bique.kernels.row_product import GroupPenalty, RowProductKernel
 from bique.kernels.sum_rows import Lookups, sort_lookups
 from bique.models import Model
 from bique.shapes import Float, Int
+from bique.training.fusion import Fused
 from bique.training.step import Objective
 
 
@@ -115,8 +116,9 @@ class ProductFront:
 class RowsFront:
     """Any model over its own two tables, through its `transform`, `factors` and further parameters."""
 
-    def __init__(self, model: Model, objective: Objective) -> None:
+    def __init__(self, model: Model, objective: Objective, fuses: bool) -> None:
         self.model, self.objective = model, objective
+        self.forward = Fused(self._forward) if fuses else self._forward
         self.others = {name: one for name, one in model.named_parameters() if name not in ("entity", "relation")}
 
     def queries(self, batch: Batch, table: Tensor) -> tuple[Tensor, Tensor]:
@@ -125,12 +127,14 @@ class RowsFront:
         self.rows = model.entity.detach().index_select(0, ids).requires_grad_()
         self.relation = model.relation.detach().index_select(0, batch.relations).requires_grad_()
         with torch.enable_grad():
-            head, tail = self.rows[:size], self.rows[size:]
-            self.query = model.transform(head, self.relation)
-            self.penalty = None
-            if self.objective.penalty.weight:
-                self.penalty = self.objective.penalties(model, head, self.relation, tail, self.query)
+            self.query, self.penalty = self.forward(self.rows[:size], self.relation, self.rows[size:])
         return self.query.detach().to(table.dtype), table
+
+    def _forward(self, head: Tensor, relation: Tensor, tail: Tensor) -> tuple[Tensor, Tensor | None]:
+        query = self.model.transform(head, relation)
+        if not self.objective.penalty.weight:
+            return query, None
+        return query, self.objective.penalties(self.model, head, relation, tail, query)
 
     def gradients(self, batch: Batch, found: AllCandidates) -> Gradients:
         inputs = [self.rows, self.relation, *self.others.values()]

@@ -22,8 +22,9 @@ from bique.training.batches import Batches
 from bique.training.capture import CapturedSteps
 from bique.training.engine import Engine, choose_precision
 from bique.training.fronts import EncodedFront, ProductFront, RowsFront
+from bique.training.fusion import Fused
 from bique.training.optimizers import make_optimizer
-from bique.training.step import Objective, Terms
+from bique.training.step import Objective
 from bique.training.stepper import EngineSteps, PlainSteps, make_stepper
 
 NO_DROPOUT = {"input_dropout": 0.0, "feature_dropout": 0.0, "hidden_dropout": 0.0}
@@ -289,7 +290,7 @@ import torch
 from bique.config import parse_config
 from bique.graph import Graph
 from bique.training import Session
-from bique.training.engine import fused
+from bique.training.fusion import Fused
 
 model = {"name": "rotate", "units": 3, "initial_scale": 0.5}
 objective = {"loss": "self_adversarial", "negatives": 4}
@@ -298,7 +299,7 @@ session = Session(config, Graph.open(Path(sys.argv[1])), torch.device("cpu"))
 batch = session.batches.batch(session.batches.order(0), 0)[:32]
 terms = session.stepper.objective.terms
 found = []
-for one in (terms, fused(terms)):
+for one in (terms, Fused(terms)):
     torch.manual_seed(0)
     losses = one(session.model, batch).losses
     found.append((losses.detach(), *torch.autograd.grad(losses.sum(), list(session.model.parameters()))))
@@ -319,21 +320,14 @@ def test_compiled_terms_are_the_plain_ones(small_graph_directory: Path) -> None:
     assert done.stdout == "alike\n", done.stderr
 
 
-def test_a_step_that_cannot_be_compiled_is_taken_as_it_is_and_says_so_once(tiny_graph: Graph) -> None:
+def test_a_function_that_cannot_be_compiled_is_called_as_it_is_and_says_so_once() -> None:
     from torch._dynamo.exc import TorchDynamoException
 
-    config = configured("transe")
-    model, batches, objective = parts(config, tiny_graph, torch.device("cpu"))
-    plain = PlainSteps(model, make_optimizer(config.optimizer, model), batches, objective)
-    expected = ten_steps(plain, batches)
-    mine, batches, objective = parts(config, tiny_graph, torch.device("cpu"))
-    _, stepper = make_stepper(config, mine, batches, objective)
-    assert isinstance(stepper, EngineSteps)
-
-    def no_compiler(model: Model, batch: torch.Tensor) -> Terms:
+    def no_compiler(number: int) -> int:
         raise TorchDynamoException("no compiler found")
 
-    stepper.engine.terms = no_compiler
-    with pytest.warns(UserWarning, match="cannot be compiled, so it is slower: no compiler found") as caught:
-        assert ten_steps(stepper, batches) == pytest.approx(expected, rel=1e-5)
-    assert len(caught) == 1
+    fused = Fused(lambda number: number + 1)
+    fused.fused = no_compiler
+    with pytest.warns(UserWarning, match="cannot be compiled, so it is slower: no compiler found"):
+        assert fused(1) == 2
+    assert fused(2) == 3
