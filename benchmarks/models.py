@@ -1,6 +1,6 @@
 """How long is a training step of each model beside BiQUE's, with the recipes of one dataset?
 
-    python benchmarks/models.py [--dataset wn18rr] [--steps 50] [NAME…]
+    python benchmarks/models.py [--dataset wn18rr] [--steps 50] [--out benchmarks/models-wn18rr.json] [NAME…]
 
 Median milliseconds per step after a warm-up, at the batch size of the recipe, and microseconds per query, which
 compares recipes of different batch sizes.
@@ -9,11 +9,14 @@ compares recipes of different batch sizes.
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from training_step import median_ms
 
+from bique.atomic import write_text
 from bique.config import load_config
 from bique.graph.catalog import locate
 from bique.training import Session
@@ -21,11 +24,26 @@ from bique.training import Session
 RECIPES = Path(__file__).parents[1] / "recipes"
 
 
+def markdown(record: dict[str, Any]) -> str:
+    """The table of docs/models.md, which a test makes anew from the file."""
+    lines = [
+        f"| {record['dataset']}, {record['hardware']} | batch | step | per query | BiQUE = 1 |",
+        "|---|---|---|---|---|",
+    ]
+    reference = None
+    for name, batch, step in record["rows"]:
+        per_query = 1000 * step / batch
+        reference = reference or per_query
+        lines.append(f"| {name} | {batch:,} | {step:.3g} ms | {per_query:.3g} µs | {per_query / reference:.2f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="models; all that have a recipe if none is given")
     parser.add_argument("--dataset", default="wn18rr")
     parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--out", type=Path, help="also write the figures into this JSON file")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     graph = locate(options.dataset)
@@ -34,6 +52,8 @@ def main() -> None:
     print(f"{options.dataset}, {device.type}, torch {torch.__version__}, median of {options.steps} steps")
     print(f"{'':12}{'batch':>7}{'ms':>10}{'us/query':>10}{'BiQUE = 1':>11}")
     reference = None
+    rows: list[tuple[str, int, float]] = []
+    where = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
     for name in names:
         config = load_config(RECIPES / name / f"{options.dataset}.toml")
         session = Session(config, graph, device)
@@ -42,6 +62,10 @@ def main() -> None:
         reference = reference or per_query
         size = session.batches.batch_size
         print(f"{name:12}{size:7,}{step:10.3f}{per_query:10.2f}{per_query / reference:11.2f}", flush=True)
+        rows.append((name, size, step))
+        if options.out:
+            record = {"dataset": options.dataset, "hardware": where, "torch": torch.__version__, "rows": rows}
+            write_text(options.out, json.dumps(record, indent=1) + "\n")
         del session
 
 

@@ -1,6 +1,6 @@
 """How long is a training step of BiQUE at the paper's settings, beside the plain step in the same process?
 
-    python benchmarks/training_step.py [NAME…] [--steps 200] [--precision bf16]
+    python benchmarks/training_step.py [NAME…] [--steps 200] [--precision bf16] [--out benchmarks/training_step.json]
 
 Median milliseconds per step after a warm-up, and the peak of the device's memory. wn18rr, fb15k-237 and cn-100k are the
 real graphs at their recipes' settings; yago3-10 and atomic are random triples with the sizes of the real ones.
@@ -9,14 +9,17 @@ real graphs at their recipes' settings; yago3-10 and atomic are random triples w
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from bique.atomic import write_text
 from bique.config import RunConfig, load_config
 from bique.graph import Graph, Vocabulary
 from bique.graph.catalog import locate
@@ -76,11 +79,35 @@ def measure(name: str, graph: Graph, steps: int, warm_up: int, device: torch.dev
     return step, peak, loss
 
 
+class Measured(NamedTuple):
+    name: str
+    entities: int
+    batch: int
+    engine_ms: float
+    engine_gib: float
+    plain_ms: float
+    plain_gib: float
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """The table of the README, which a test makes anew from the file."""
+    lines = [
+        f"| {record['hardware']}, torch {record['torch']} | entities | batch | engine | plain | ratio | peak |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in map(Measured._make, record["rows"]):
+        name = f"random, of {row.name}'s size" if row.name in RANDOM else row.name
+        times = f"{row.engine_ms:.3g} ms | {row.plain_ms:.3g} ms | {row.plain_ms / row.engine_ms:.1f}"
+        lines.append(f"| {name} | {row.entities:,} | {row.batch:,} | {times} | {row.engine_gib:.1f} GiB |")
+    return "\n".join(lines)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; on a CPU wordnet if none")
     parser.add_argument("--steps", type=int, help="200 on a GPU, 20 on a CPU")
     parser.add_argument("--precision", choices=("auto", "bf16", "tf32", "fp32"), default="auto")
+    parser.add_argument("--out", type=Path, help="also write the figures into this JSON file")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     names = options.names or (NAMES if device.type == "cuda" else ("wordnet",))
@@ -88,6 +115,7 @@ def main() -> None:
     where = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
     print(f"{where}, torch {torch.__version__}, precision {options.precision}, median of {steps} steps")
     print(f"{'':12}{'entities':>9}{'batch':>7}{'engine ms':>11}{'GiB':>7}{'plain ms':>10}{'GiB':>7}{'ratio':>7}")
+    rows: list[Measured] = []
     for name in names:
         graph = graph_of(name)
         slow = max(3, steps // 10)
@@ -97,8 +125,12 @@ def main() -> None:
         plain, plain_memory, plain_loss = measure(name, graph, slow, 3, device, engine="plain")
         assert np.isfinite([loss, plain_loss]).all()
         batch = configured(name).training.batch_size
+        rows.append(Measured(name, graph.num_entities, batch, fast, memory, plain, plain_memory))
         figures = f"{fast:11.3f}{memory:7.2f}{plain:10.2f}{plain_memory:7.2f}{plain / fast:7.1f}"
         print(f"{name:12}{graph.num_entities:9,}{batch:7,}{figures}", flush=True)
+        if options.out:
+            record = {"hardware": where, "torch": torch.__version__, "precision": options.precision, "steps": steps}
+            write_text(options.out, json.dumps(record | {"rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from torch.nn import functional
 from bique.config.models import CompGCNConfig
 from bique.models.conve import ConvE
 from bique.models.layers import BIAS_WIDTH
-from bique.models.model import Size
+from bique.models.model import Size, lookup
 from bique.shapes import Float
 
 
@@ -66,7 +66,8 @@ class CompGCN(ConvE):
         """Σ over the edges into each entity."""
         edges, weights = getattr(self, direction), getattr(self, f"{direction}_weight")
         heads, relations, tails = edges.unbind(1)
-        message = self._compose(x[heads], self.relation[relations]) * weights[:, None]
+        # a relation has thousands of edges: `lookup` sums its gradient in parallel, indexing one after the other
+        message = self._compose(lookup(x, heads), lookup(self.relation, relations)) * weights[:, None]
         message = functional.dropout(message, self.message_dropout, self.training)
         return torch.zeros_like(x).index_add(0, tails, message)
 

@@ -40,11 +40,12 @@ class InteractE(ConvolutionModel):
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
     ) -> Float[Tensor, "batch query_width"]:
         both = torch.cat((head[:, : self.units], relation), dim=1)
-        pictures = both[:, self.places].view(-1, self.permutations, *self.side)
+        pictures = both.index_select(1, self.places).view(-1, self.permutations, *self.side)
         pictures = self.drop(self.picture_norm(pictures), 0)
         around = functional.pad(pictures, [self.kernel // 2] * 4, mode="circular")
-        filters = self.filters.repeat(self.permutations, 1, 1, 1)
-        features = functional.conv2d(around, filters, groups=self.permutations)
+        # each picture is an example of its own: a convolution in groups takes ten times as long
+        features = functional.conv2d(around.flatten(0, 1)[:, None], self.filters)
+        features = features.view(len(head), -1, *self.side)
         features = self.drop(functional.relu(self.feature_norm(features)), 1)
         query = self.drop(self.hidden(features.flatten(1)), 2)
         return self.with_one(functional.relu(self.query_norm(query)))
