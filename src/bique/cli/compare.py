@@ -27,17 +27,17 @@ def compare(
     from bique.cli.screen import print_json, screen
     from bique.cli.tables import comparison_table, results_table
     from bique.errors import UserError
-    from bique.runs import Run
+    from bique.runs import Run, labels
     from bique.runs import compare as compare_runs
 
     if len(runs) < 2:
         raise UserError("give at least two runs to compare")
-    found = compare_runs([Run.open(path) for path in runs], split, resamples)
+    opened = [Run.open(path) for path in runs]
+    found = compare_runs(opened, split, resamples)
     if as_json:
         print_json(found.as_dict())
         return
-    names = [path.resolve().name for path in runs]
-    labels = names if len(set(names)) == len(names) else [str(path) for path in runs]
-    screen.print(results_table(dict(zip(labels, found.evaluations, strict=True)), resamples))
-    screen.print(comparison_table(labels, found.differences))
+    names = labels(opened)
+    screen.print(results_table(dict(zip(names, found.evaluations, strict=True)), resamples))
+    screen.print(comparison_table(names, found.differences))
     screen.print(Text("a difference whose interval holds 0 may be chance", style="dim"))
