@@ -30,6 +30,12 @@ class Comparison:
         return {"protocol": self.evaluations[0].protocol.as_dict(), "runs": rows}
 
 
+def run_names(runs: list[Run]) -> list[str]:
+    """What to call runs side by side: their folders, or their whole paths where two folders have one name."""
+    names = [run.path.resolve().name for run in runs]
+    return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
+
+
 def compare(runs: list[Run], split: str = "test", resamples: int = 10_000) -> Comparison:
     """A paired bootstrap of every run against the first; unlike protocols are refused."""
     evaluations = [run.evaluation(split) for run in runs]
