@@ -27,17 +27,16 @@ def compare(
     from bique.cli.screen import print_json, screen
     from bique.cli.tables import comparison_table, results_table
     from bique.errors import UserError
-    from bique.runs import Run, labels
+    from bique.runs import Run, run_names
     from bique.runs import compare as compare_runs
 
     if len(runs) < 2:
         raise UserError("give at least two runs to compare")
-    opened = [Run.open(path) for path in runs]
-    found = compare_runs(opened, split, resamples)
+    found = compare_runs([Run.open(path) for path in runs], split, resamples)
     if as_json:
         print_json(found.as_dict())
         return
-    names = labels(opened)
-    screen.print(results_table(dict(zip(names, found.evaluations, strict=True)), resamples))
-    screen.print(comparison_table(names, found.differences))
+    labels = run_names(found.runs)
+    screen.print(results_table(dict(zip(labels, found.evaluations, strict=True)), resamples))
+    screen.print(comparison_table(labels, found.differences))
     screen.print(Text("a difference whose interval holds 0 may be chance", style="dim"))

@@ -55,10 +55,10 @@ def geometry(
         _write(parquet, learned)
         note(f"written: {parquet}")
     if plot is not None:
-        from bique.analysis.plots import angles_and_rapidities
+        from bique.analysis.plots import angles_and_rapidities, save
 
         chosen = [place for place, one in enumerate(patterns) if relation in (None, one.relation)]
-        angles_and_rapidities([forward[place] for place in chosen], plot)
+        save(angles_and_rapidities([forward[place] for place in chosen]), plot)
         note(f"written: {plot}")
     if as_json:
         rows = [

@@ -30,8 +30,8 @@ class Comparison:
         return {"protocol": self.evaluations[0].protocol.as_dict(), "runs": rows}
 
 
-def labels(runs: list[Run]) -> list[str]:
-    """The names of the directories, or their whole paths where two have one name."""
+def run_names(runs: list[Run]) -> list[str]:
+    """What to call runs side by side: their folders, or their whole paths where two folders have one name."""
     names = [run.path.resolve().name for run in runs]
     return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
 

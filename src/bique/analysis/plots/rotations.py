@@ -1,9 +1,8 @@
-"""Pictures, as SVG or PNG by the ending of the file. They need matplotlib (extra `plots`), and are legible in grey."""
+"""Rotations: θ against φ of what relations learned, and the hyperbolic paths of appendix B."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,18 +10,16 @@ import torch
 
 from bique.algebra import basis_like, multiply
 from bique.analysis.geometry import RelationGeometry, rapidity_range
-from bique.atomic import atomic_path
-from bique.errors import UserError, missing_extra
+from bique.analysis.plots.figures import new_figure, plain, quiet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS = (".svg", ".png")
 # Appendix B: p = (1 + 2𝐈) + (3 + 4𝐈)i
 START = (1.0, 2.0, 3.0, 4.0)
 
 
-def hyperbolic_paths(file: Path, rapidity: float = 1.5) -> None:
+def hyperbolic_paths(rapidity: float = 1.5) -> Figure:
     """The paper's figure of hyperbolic paths: p·h for φ from −rapidity to rapidity, its real and its imaginary part.
 
     h = cosh φ + 𝐈 sinh φ i; the two panels show (w, x) of the real and of the imaginary part, the start marked.
@@ -33,62 +30,43 @@ def hyperbolic_paths(file: Path, rapidity: float = 1.5) -> None:
     one, i, *_ = basis_like(p)
     h = phi.cosh()[:, None, None] * one + 1j * phi.sinh()[:, None, None] * i
     moved = multiply(p, h)[:, :2, 0]
-    pyplot = _pyplot()
-    figure, panels = pyplot.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
+    figure = new_figure(8.0, 3.8)
+    panels = figure.subplots(1, 2)
     for panel, part, name in zip(panels, (moved.real, moved.imag), ("real", "imaginary"), strict=True):
         w, x = part.T.tolist()
         panel.plot(w, x, color="0.3")
         panel.plot(w[100], x[100], "o", color="black", label="φ = 0")
         for place in (0, 50, 150, 200):
+            panel.plot(w[place], x[place], ".", color="0.3")
             panel.annotate(
-                f"{phi[place]:+.2f}", (w[place], x[place]), fontsize=7, xytext=(4, 2), textcoords="offset points"
+                f"φ = {phi[place]:+.2f}", (w[place], x[place]), fontsize=7, xytext=(5, 3), textcoords="offset points"
             )
         panel.set(xlabel=f"w, {name} part", ylabel=f"x, {name} part")
-        panel.margins(x=0.12)
-        panel.legend(frameon=False)
-    _save(figure, file)
+        panel.margins(x=0.2)
+        panel.legend(frameon=False, fontsize=8)
+        quiet(panel)
+    return figure
 
 
-def angles_and_rapidities(learned: list[RelationGeometry], file: Path) -> None:
+def angles_and_rapidities(learned: list[RelationGeometry]) -> Figure:
     """θ against φ: one small panel per relation, a dot per biquaternion, the medians as a cross."""
     columns = min(4, len(learned))
     rows = math.ceil(len(learned) / columns)
     high = rapidity_range(learned)
-    pyplot = _pyplot()
-    size = (2.3 * columns, 2.1 * rows + 0.3)
-    figure, panels = pyplot.subplots(rows, columns, figsize=size, layout="constrained", sharex=True, sharey=True)
+    figure = new_figure(max(2.3 * columns, 3.4), 2.1 * rows + 0.6)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True)
     flat: list[Any] = np.atleast_1d(panels).ravel().tolist()
     for panel, one in zip(flat, learned, strict=False):
         panel.plot(one.angle, one.rapidity, ".", color="0.4", markersize=3)
         if len(one.angle):
             panel.plot(one.median("angle"), one.median("rapidity"), "+", color="black", markersize=11)
-        title = one.relation if len(one.relation) <= 24 else f"{one.relation[:23]}…"
-        panel.set_title(title + (f" ({one.null} null)" if one.null else ""), fontsize=8)
+        panel.set_title(plain(one.relation, 24) + (f" ({one.null} null)" if one.null else ""), fontsize=8)
         panel.set(xlim=(0, math.pi), ylim=(0, high))
         panel.set_xticks([0, math.pi / 2, math.pi], ["0", "π/2", "π"])
+        quiet(panel)
     for place, panel in enumerate(flat):
         panel.set_visible(place < len(learned))
         panel.tick_params(labelbottom=place + columns >= len(learned))  # the lowest that is there
     figure.supxlabel("circular rotation θ", fontsize=9)
     figure.supylabel("hyperbolic rotation φ", fontsize=9)
-    _save(figure, file)
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise missing_extra("matplotlib", "plots", "a picture") from error
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
-def _save(figure: Figure, file: Path) -> None:
-    """Whole or not at all."""
-    if file.suffix not in FORMATS:
-        raise UserError(f"{file}: the ending says the format; choose one of {', '.join(FORMATS)}")
-    with atomic_path(file) as temporary:
-        figure.savefig(temporary, format=file.suffix[1:], dpi=150)
-    _pyplot().close(figure)
+    return figure
