@@ -17,6 +17,10 @@ from bique.models import BiQUE
 
 # a composition is told when it holds for so many of the paths
 OFTEN = 0.1
+# directions that end up so much shorter than the others count for nothing in a score
+ERASED = 0.1
+# of an entity's length: hardly, a little, plainly, far
+SHIFTS = (0.05, 0.5, 1.0)
 CATEGORIES = {
     "1-1": "a head has about one tail, a tail about one head",
     "1-N": "a head has many tails, a tail about one head",
@@ -86,9 +90,15 @@ def movement(found: RelationGeometry) -> Movement:
 def _together(found: RelationGeometry) -> str:
     if not len(found.modulus):
         return "stretch and scale together: –"
-    long, short = (float(np.median(found.modulus * np.exp(sign * found.rapidity))) for sign in (1, -1))
+    long, short = _lengths(found)
     line = f"stretch and scale together: half of its directions become {long:.2g} times as long, the others {short:.2g}"
-    return f"{line}, which all but erases them" if short <= 0.1 * long else line
+    return f"{line}, which all but erases them" if short <= ERASED * long else line
+
+
+def _lengths(found: RelationGeometry) -> tuple[float, float]:
+    """By how much the stretched half of the directions and the squeezed half change, the scaling with it; medians."""
+    long, short = (float(np.median(found.modulus * np.exp(sign * found.rapidity))) for sign in (1, -1))
+    return long, short
 
 
 def _number(value: float, digits: int = 2) -> str:
@@ -101,6 +111,18 @@ def _of_a_turn(degrees: float) -> str:
         if abs(degrees - angle) <= 10:
             return f", {word}"
     return ""
+
+
+def in_short(pattern: RelationPattern, found: RelationGeometry | None) -> str:
+    """One sentence about the facts, and one about the movement if there is something learned to speak of."""
+    line = f"In the facts {CATEGORIES[pattern.category]}, and {_ways(pattern.symmetry)}."
+    if found is None or not len(found.modulus):
+        return line
+    shift = ("hardly shifts", "shifts a little", "shifts", "shifts far")[int(np.digitize(found.translation, SHIFTS))]
+    turn = f"turns it by {np.degrees(found.median('angle')):.0f}°"
+    long, short = _lengths(found)
+    kept = "keeps only half of its directions" if short <= ERASED * long else "keeps all of its directions"
+    return f"{line} To get from a head to its tails, the model {shift} the head, {turn} and {kept}."
 
 
 def stands_out(learned: list[RelationGeometry], place: int) -> str | None:

@@ -21,6 +21,7 @@ from bique.cli import (
     models,
     predict,
     relations,
+    report,
     reproduce,
     resume,
     train,
@@ -63,6 +64,7 @@ for name, verb in {
     "export": export.export,
     "info": info.info,
     "geometry": geometry.geometry,
+    "report": report.report,
     "models": models.models,
     "reproduce": reproduce.reproduce,
 }.items():
