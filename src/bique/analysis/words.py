@@ -23,9 +23,9 @@ ERASED = 0.1
 SHIFTS = (0.05, 0.5, 1.0)
 CATEGORIES = {
     "1-1": "a head has about one tail, a tail about one head",
-    "1-N": "a head has many tails, a tail about one head",
-    "N-1": "a head has about one tail, a tail many heads",
-    "N-N": "a head has many tails, a tail many heads",
+    "1-N": "a head often has several tails, a tail about one head",
+    "N-1": "a head has about one tail, a tail often several heads",
+    "N-N": "a head often has several tails, a tail several heads",
 }
 TIES = {
     "worst": "an answer that scores the same as others stands behind them",
@@ -115,14 +115,15 @@ def _of_a_turn(degrees: float) -> str:
 
 def in_short(pattern: RelationPattern, found: RelationGeometry | None) -> str:
     """One sentence about the facts, and one about the movement if there is something learned to speak of."""
-    line = f"In the facts {CATEGORIES[pattern.category]}, and {_ways(pattern.symmetry)}."
+    line = f"In the facts {CATEGORIES[pattern.category]}; {_ways(pattern.symmetry)}."
     if found is None or not len(found.modulus):
         return line
-    shift = ("hardly shifts", "shifts a little", "shifts", "shifts far")[int(np.digitize(found.translation, SHIFTS))]
+    far = ("hardly at all", "a little", "a good deal", "far")[int(np.digitize(found.translation, SHIFTS))]
     turn = f"turns it by {np.degrees(found.median('angle')):.0f}°"
     long, short = _lengths(found)
-    kept = "keeps only half of its directions" if short <= ERASED * long else "keeps all of its directions"
-    return f"{line} To get from a head to its tails, the model {shift} the head, {turn} and {kept}."
+    erased = short <= ERASED * long
+    kept = "keeps half of its directions and all but erases the others" if erased else "keeps all of its directions"
+    return f"{line} To get from a head to its tails the model shifts the head {far}, {turn} and {kept}."
 
 
 def stands_out(learned: list[RelationGeometry], place: int) -> str | None:

@@ -20,7 +20,7 @@ MOST_COMPOSITIONS = 8
 def blocks(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
     composed = compositions(one.model, one.graph) if isinstance(one.model, BiQUE) else {}
     found = [_block(one, patterns, relation, place, composed.get(relation, [])) for relation in range(len(patterns))]
-    return joined(element("p", "Each relation in words; press one to open it."), found)
+    return joined(element("h3", "Each relation in words"), element("p", "Press one to open it."), found)
 
 
 def _block(one: Told, patterns: list[RelationPattern], relation: int, place: int, composed: list[str]) -> Markup:
@@ -88,5 +88,7 @@ def _moves(title: str, found: RelationGeometry, high: int, outstanding: str | No
     ]
     lines += [sentence(line) for line in (told.null, outstanding) if line]
     sketch = moved_letter(found)
-    drawn = sketch and element("figure", sketch, element("figcaption", "A letter before and after: a sketch"))
+    drawn = sketch and element(
+        "figure", sketch, element("figcaption", "A sketch: the letter F before (dashed) and after (solid)")
+    )
     return joined(element("h4", title), element("div", bullets(lines), drawn, class_="moves"))

@@ -114,7 +114,7 @@ def _meaning(one: Told) -> Markup:
     units = getattr(one.model, "units", 0)
     words = (
         f"How to read this: the model keeps {units} small blocks of eight numbers for every entity, its place on a map "
-        "with eight directions per block. A relation is a movement on that map. It takes a head and moves it: it shifts "
+        "with eight directions per block. A relation is a movement on that map. It takes a head and moves it: shifts "
         "it, turns it, stretches it in half of the directions while squeezing it in the others, and scales the whole. "
         "The entities that lie most in the direction of where the head arrives are the answers. Each block is moved in "
         "its own way; what is told is the middle one (the median)."

@@ -10,6 +10,7 @@ from bique.runs import compare
 
 COLUMNS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
 BASELINE = "baseline: the most frequent answers, no learning"
+UNLIKE = "These runs were not all measured alike; figures that cannot be compared do not stand side by side."
 
 
 def results(told: list[Told]) -> Markup:
@@ -36,7 +37,7 @@ def _explained(metric: str) -> str:
 
 def _unlike(groups: list[list[Told]]) -> list[Content]:
     first = groups[0][0]
-    words: list[Content] = ["These runs were not measured alike, so their figures do not stand side by side."]
+    words: list[Content] = [UNLIKE]
     for group in groups[1:]:
         assert first.evaluation is not None
         assert group[0].evaluation is not None
@@ -131,13 +132,15 @@ def summary(told: list[Told]) -> Markup:
         f" has {counts['entities']:,} entities, {counts['relations']:,} relations and {facts:,} facts, of which "
         f"{counts['train']:,} were trained, {counts['valid']:,} chose the best model and {counts['test']:,} test it.",
     ]
-    return joined(element("p", graph), [_of_run(one, len(told) > 1) for one in told])
+    unlike = element("p", UNLIKE, class_="lacking") if len(alike(told)) > 1 else None
+    return joined(element("p", graph), [_of_run(one, len(told) > 1) for one in told], unlike)
 
 
 def _of_run(one: Told, several: bool) -> Markup:
     made = one.summary["environment"]
     where = str(made.get("device") or made.get("gpu") or f"{made.get('processor')}, {made.get('threads')} threads")
-    words: list[Content] = [f"{one.model_name} was trained for {one.summary['epochs']} epochs"]
+    epochs = one.summary["epochs"]
+    words: list[Content] = [f"{one.model_name} was trained for {epochs} {'epoch' if epochs == 1 else 'epochs'}"]
     words.append(f" in {duration(one.summary['seconds'])} on {where}. ")
     words.append(element("strong", _how_good(one)) if one.metrics else "It has no figures on the test split yet.")
     plain = one.baseline
