@@ -10,6 +10,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,14 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 PATIENCE = 60.0
+# first out of the way of 3 and 4, then onto them, then the browser in place of this
+ONTO_3_AND_4 = """
+import os, sys
+reading, writing = (os.dup2(int(one), 100 + place) for place, one in enumerate(sys.argv[1:3]))
+os.dup2(reading, 3)
+os.dup2(writing, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def installed() -> str | None:
@@ -121,17 +130,9 @@ def browser(program: str, profile: Path) -> Iterator[Page]:
     here, to = os.pipe()
     back, there = os.pipe()
 
-    def place() -> None:  # in the new process: first out of the way of 3 and 4, then onto them
-        reading, writing = os.dup(here), os.dup(there)
-        high = [os.dup2(one, 100 + i) for i, one in enumerate((reading, writing))]
-        os.dup2(high[0], 3)
-        os.dup2(high[1], 4)
-
-    command = [program, *FLAGS, f"--user-data-dir={profile}"]
+    command = [sys.executable, "-c", ONTO_3_AND_4, str(here), str(there), program, *FLAGS, f"--user-data-dir={profile}"]
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(
-        command, stdout=quiet, stderr=quiet, preexec_fn=place, pass_fds=(3, 4), start_new_session=True
-    )
+    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, pass_fds=(here, there), start_new_session=True)
     os.close(here)
     os.close(there)
     try:

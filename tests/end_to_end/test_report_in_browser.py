@@ -85,6 +85,18 @@ def test_the_report_works_in_a_browser_and_no_name_breaks_it(
     assert page.requests() == []
 
 
+def test_the_browser_would_see_what_the_page_must_not_do(page: Page, tmp_path: Path) -> None:
+    """Else the empty lists above would mean nothing."""
+    (tmp_path / "bad.html").write_text("<img src='http://127.0.0.1:9/x.png'><script>nothing.here()</script>")
+    page.open(tmp_path / "bad.html")
+    assert any("nothing is not defined" in complaint for complaint in page.complaints())
+    assert page.requests() == ["http://127.0.0.1:9/x.png"]
+    forbidden = "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'\"><script>alert(1)</script>"
+    (tmp_path / "forbidden.html").write_text(forbidden)
+    page.open(tmp_path / "forbidden.html")
+    assert any("Content Security Policy" in complaint for complaint in page.complaints())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [400, 1200])
 def test_nothing_is_wider_than_the_screen(

@@ -58,14 +58,14 @@ def name(text: str) -> Markup:
     return element("bdi", text, class_="name")
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def number(value: float | int | None, digits: int = 3) -> str:
     """A dash for what is missing, not a number or without end."""
     if value is None or not math.isfinite(value):
         return MISSING
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
 
 
-def cell(value: float | None, digits: int = 3, *beside: Content) -> Markup:
+def cell(value: float | int | None, digits: int = 3, *beside: Content) -> Markup:
     """A figure in a table: rounded for people, every digit of it in data-value for sorting and for programs."""
     known = value is not None and math.isfinite(value)
     return element("td", number(value, digits), *beside, class_="figure", data_value=repr(value) if known else "")
