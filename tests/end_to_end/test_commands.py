@@ -18,6 +18,7 @@ VERBS = [
     "info",
     "predict",
     "relations",
+    "report",
     "resume",
     "train",
 ]
@@ -74,6 +75,7 @@ def test_json_is_json_and_nothing_else(
         ("relations", run, "--head", "entity 04", "--tail", "entity 01", "--json"),
         ("export", run, tmp_path / "e.npy", "--json"),
         ("info", run, "--json"),
+        ("report", run, "--out", tmp_path / "report.html", "--json"),
     ]
     for command in commands:
         done = bique(*command)

@@ -38,9 +38,11 @@ def _block(one: Told, patterns: list[RelationPattern], relation: int, place: int
     ]
     if learned is not None:
         high, forward = rapidity_range(learned), learned[:count]
+        meaning = element("a", "What shifting, turning and stretching mean", href=f"#run-{place}-meaning")
         parts += [
             _moves("What it does to a head", learned[relation], high, stands_out(forward, relation)),
             _moves("What its inverse does to a tail, back to the heads", learned[one.graph.inverse(relation)], high),
+            element("p", meaning),
         ]
     if composed:
         parts += [element("h4", "Two steps that lead the same way"), bullets(composed[:MOST_COMPOSITIONS])]

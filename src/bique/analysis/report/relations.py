@@ -32,7 +32,7 @@ def relations(told: list[Told]) -> Markup:
     for place, one in enumerate(told):
         if len(told) > 1:
             parts.append(element("h3", name(one.label)))
-        parts += [_table(one, patterns, place), _geometry(one, patterns), blocks(one, patterns, place)]
+        parts += [_table(one, patterns, place), _geometry(one, patterns, place), blocks(one, patterns, place)]
     return joined(parts)
 
 
@@ -91,7 +91,7 @@ def _movement(found: RelationGeometry, high: int) -> list[Markup]:
     ]
 
 
-def _geometry(one: Told, patterns: list[RelationPattern]) -> Markup:
+def _geometry(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
     """For BiQUE what the words mean and the picture; for other models that there is nothing of the kind to read."""
     if one.learned is None:
         why = f"this run is of {one.model_name}" if one.model is not None else "this run has no model yet"
@@ -106,10 +106,10 @@ def _geometry(one: Told, patterns: list[RelationPattern]) -> Markup:
         f"[{number(low, 2)} {number(high, 2)}] over {len(patterns)} relations; an interval that holds 0 may be chance."
     )
     often = np.argsort([-pattern.facts for pattern in patterns], kind="stable")[:MOST_PANELS].tolist()
-    return joined(_meaning(one), _angles([forward[i] for i in sorted(often)], len(patterns)), element("p", answer))
+    return joined(_meaning(one, place), _angles([forward[i] for i in sorted(often)], len(patterns)), element("p", answer))
 
 
-def _meaning(one: Told) -> Markup:
+def _meaning(one: Told, place: int) -> Markup:
     """The four movements, once, before anybody meets a figure of them."""
     units = getattr(one.model, "units", 0)
     words = (
@@ -119,7 +119,7 @@ def _meaning(one: Told) -> Markup:
         "The entities that lie most in the direction of where the head arrives are the answers. Each block is moved in "
         "its own way; what is told is the middle one (the median)."
     )
-    return element("p", words)
+    return element("p", words, id=f"run-{place}-meaning")
 
 
 def _angles(shown: list[RelationGeometry], total: int) -> Markup | None:
