@@ -19,6 +19,7 @@ from bique.cli import (
     import_,
     info,
     models,
+    plot,
     predict,
     relations,
     reproduce,
@@ -63,6 +64,7 @@ for name, verb in {
     "export": export.export,
     "info": info.info,
     "geometry": geometry.geometry,
+    "plot": plot.plot,
     "models": models.models,
     "reproduce": reproduce.reproduce,
 }.items():
