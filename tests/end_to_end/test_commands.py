@@ -14,8 +14,10 @@ VERBS = [
     "demo",
     "evaluate",
     "export",
+    "geometry",
     "import",
     "info",
+    "plot",
     "predict",
     "relations",
     "report",
@@ -331,18 +333,6 @@ def test_a_model_that_needs_its_graph_finds_it_where_it_is_said_to_be(
         assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_pictures_are_drawn_and_other_endings_refused(bique: Command, run: Path, tmp_path: Path, ending: str) -> None:
-    begin = {"svg": b"<?xml", "png": b"\x89PNG"}[ending]
-    angles, paths = tmp_path / f"angles.{ending}", tmp_path / f"paths.{ending}"
-    assert bique("geometry", run, "--plot", angles).code == 0
-    assert bique("reproduce", "figure3", "--out", paths).code == 0
-    assert all(file.read_bytes().startswith(begin) for file in (angles, paths))
-    refused = bique("reproduce", "figure3", "--out", tmp_path / "paths.jpg")
-    assert refused.code == 1
-    assert "choose one of .svg, .png" in refused.err
-
-
 def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Path, tmp_path: Path) -> None:
     done = bique("geometry", run, "--parquet", tmp_path / "geometry.parquet")
     assert done.code == 0, done.err
@@ -353,6 +343,7 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
     found = json.loads(bique("geometry", run, "--json").out)
     assert [row["facts"]["relation"] for row in found["relations"]] == ["a next", "b pair", "c parent"]
     assert bique("geometry", run, "--relation", "d").code == 1
+    assert found["compositions"] == []  # no two relations of the small graph make a third
 
     import polars
 

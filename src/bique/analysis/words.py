@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bique.analysis.geometry import RelationGeometry, product_distance
-from bique.analysis.patterns import RelationPattern, composition_triples
+from bique.analysis.geometry import RelationGeometry, learned_compositions
+from bique.analysis.patterns import RelationPattern
 from bique.evaluation import Protocol
 from bique.graph import Graph
 from bique.models import BiQUE
 
-# a composition is told when it holds for so many of the paths
-OFTEN = 0.1
 # directions that end up so much shorter than the others count for nothing in a score
 ERASED = 0.1
 # of an entity's length: hardly, a little, plainly, far
@@ -146,12 +144,10 @@ def stands_out(learned: list[RelationGeometry], place: int) -> str | None:
 def compositions(model: BiQUE, graph: Graph) -> dict[int, list[str]]:
     """Relation → the pairs of relations that lead where it leads, and how far their learned product is from it."""
     lines: dict[int, list[str]] = {}
-    for first, second, third, share in composition_triples(graph):
-        if share >= OFTEN:
-            away = product_distance(model, first, second, third)
-            path = f"{graph.relations[first]} then {graph.relations[second]}"
-            line = f"{path} is it in {share:.0%} of the cases; the product of the two is {away:.2f} away from it"
-            lines.setdefault(third, []).append(f"{line} (0: the same, 1: unrelated)")
+    for one in learned_compositions(model, graph):
+        line = f"{one.first} then {one.second} is it in {one.share:.0%} of the cases; the product of the two is "
+        place = graph.relations.index(one.relation)
+        lines.setdefault(place, []).append(f"{line}{one.product_distance:.2f} away from it (0: the same, 1: unrelated)")
     return lines
 
 

@@ -25,7 +25,6 @@ def geometry(
     relation: Annotated[str | None, typer.Option(help="One relation, in words and at length.")] = None,
     graph: Annotated[Path | None, typer.Option(help="The graph of the run, if it has moved.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Also write one row per relation and biquaternion.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw θ against φ: a .svg or .png file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what each relation learned: rotations, scaling, translation, beside what the facts say about it.
@@ -34,7 +33,7 @@ def geometry(
     """
     from rich.text import Text
 
-    from bique.analysis.geometry import rapidity_range, relation_geometry
+    from bique.analysis.geometry import learned_compositions, rapidity_range, relation_geometry
     from bique.analysis.patterns import rank_correlation, relation_patterns
     from bique.analysis.words import compositions
     from bique.cli.screen import note, print_json, screen
@@ -54,20 +53,15 @@ def geometry(
     if parquet is not None:
         _write(parquet, learned)
         note(f"written: {parquet}")
-    if plot is not None:
-        from bique.analysis.plots import angles_and_rapidities, save
-
-        chosen = [place for place, one in enumerate(patterns) if relation in (None, one.relation)]
-        save(angles_and_rapidities([forward[place] for place in chosen]), plot)
-        note(f"written: {plot}")
     if as_json:
         rows = [
             {"geometry": one.as_dict(), "inverse": other.as_dict(), "facts": pattern.as_dict()}
             for one, other, pattern in zip(forward, backward, patterns, strict=True)
             if relation in (None, pattern.relation)
         ]
-        names = ("rho", "low", "high")
-        print_json({"relations": rows, "hierarchy_and_rapidity": dict(zip(names, correlation, strict=True))})
+        found = [one.as_dict() for one in learned_compositions(model, facts) if relation in (None, one.relation)]
+        correlated = dict(zip(("rho", "low", "high"), correlation, strict=True))
+        print_json({"relations": rows, "compositions": found, "hierarchy_and_rapidity": correlated})
         return
     if relation is not None:
         place = facts.relations.index(relation)

@@ -1,7 +1,7 @@
 """Runs: a run is a directory; every verb after `train` takes one. Nothing is ever pickled."""
 
 from bique.runs.checkpoint import Checkpoint, read_checkpoint, read_record, write_checkpoint
-from bique.runs.compare import Comparison, compare, run_names
+from bique.runs.compare import Comparison, compare, measured_alike, run_names
 from bique.runs.run import Run
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "Comparison",
     "Run",
     "compare",
+    "measured_alike",
     "read_checkpoint",
     "read_record",
     "run_names",

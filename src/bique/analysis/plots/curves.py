@@ -25,6 +25,7 @@ def training_curves(runs: list[Run]) -> Figure:
     over = [x for x in OVER if x in recorded]
     figure = new_figure(4.2 * len(over), 5.2)
     panels = figure.subplots(len(FIGURES), len(over), squeeze=False, sharex="col", sharey="row")
+    handles: list[Any] = []
     for row, y in zip(panels, FIGURES, strict=True):
         row[0].set_ylabel(FIGURES[y], fontsize=9)
         for panel, x in zip(row, over, strict=True):
@@ -46,10 +47,10 @@ def _curve(run: Run) -> list[dict[str, Any]]:
 
 
 def _draw(panel: Axes, curve: list[dict[str, Any]], x: str, y: str, place: int) -> Any:
-    """One line; what is measured now and then gets markers, and few records get them all."""
+    """One line, with about a dozen markers: as many as tell it from others and leave its shape to be seen."""
     shown = [record for record in curve if x in record and y in record]
     drawn = style(place)
-    every = max(1, len(shown) // 12)
+    every = max(1, -(-len(shown) // 12))
     (line,) = panel.plot(
         [record[x] for record in shown],
         [record[y] for record in shown],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".svg", ".png")
 # the same picture twice is the same bytes; text stays text, so that a page can be searched and read aloud
-SVG = {"svg.hashsalt": "bique", "svg.fonttype": "none"}
+SVG: dict[Any, Any] = {"svg.hashsalt": "bique", "svg.fonttype": "none"}
 METRICS = {"mrr": "MRR", "mr": "mean rank", "adjusted_mrr_index": "adjusted MRR index"}
 
 
@@ -37,8 +37,8 @@ HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 
 def style(place: int) -> Style:
     """How the system at a place of a list is drawn: 35 of them differ."""
-    kinds = (COLOURS, LINES, MARKERS, HATCHES)
-    return Style(*(kind[place % len(kind)] for kind in kinds))
+    colour, line, marker, hatch = (kind[place % len(kind)] for kind in (COLOURS, LINES, MARKERS, HATCHES))
+    return Style(str(colour), line, str(marker), str(hatch))
 
 
 def new_figure(width: float, height: float) -> Figure:

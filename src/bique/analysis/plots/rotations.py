@@ -13,6 +13,7 @@ from bique.analysis.geometry import RelationGeometry, rapidity_range
 from bique.analysis.plots.figures import new_figure, plain, quiet
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Appendix B: p = (1 + 2𝐈) + (3 + 4𝐈)i
@@ -36,16 +37,27 @@ def hyperbolic_paths(rapidity: float = 1.5) -> Figure:
         w, x = part.T.tolist()
         panel.plot(w, x, color="0.3")
         panel.plot(w[100], x[100], "o", color="black", label="φ = 0")
-        for place in (0, 50, 150, 200):
-            panel.plot(w[place], x[place], ".", color="0.3")
-            panel.annotate(
-                f"φ = {phi[place]:+.2f}", (w[place], x[place]), fontsize=7, xytext=(5, 3), textcoords="offset points"
-            )
+        _mark(panel, w, x, {place: f"φ = {phi[place]:+.2f}".replace("-", "−") for place in (0, 50, 150, 200)})
         panel.set(xlabel=f"w, {name} part", ylabel=f"x, {name} part")
-        panel.margins(x=0.2)
+        panel.margins(x=0.36, y=0.12)
         panel.legend(frameon=False, fontsize=8)
         quiet(panel)
     return figure
+
+
+def _mark(panel: Axes, x: list[float], y: list[float], names: dict[int, str]) -> None:
+    """Names of places of a curve, on its outer side so that it does not run through them."""
+    points = np.stack([np.array(line) / np.ptp(line) for line in (x, y)], axis=1)
+    tangents = np.gradient(points, axis=0)
+    for place, name in names.items():
+        normal = np.array([-tangents[place, 1], tangents[place, 0]])
+        normal *= np.sign(normal @ (points[place] - points.mean(0))) / np.linalg.norm(normal)
+        panel.plot(x[place], y[place], ".", color="0.3")
+        label = panel.annotate(
+            name, (x[place], y[place]), xytext=tuple(7 * normal), textcoords="offset points", fontsize=7
+        )
+        across, up = (round(float(part)) for part in normal)
+        label.set(ha=("center", "left", "right")[across], va=("center", "bottom", "top")[up])
 
 
 def angles_and_rapidities(learned: list[RelationGeometry]) -> Figure:
@@ -58,6 +70,8 @@ def angles_and_rapidities(learned: list[RelationGeometry]) -> Figure:
     flat: list[Any] = np.atleast_1d(panels).ravel().tolist()
     for panel, one in zip(flat, learned, strict=False):
         panel.plot(one.angle, one.rapidity, ".", color="0.4", markersize=3)
+        beyond = one.angle[one.rapidity > high]  # at the upper edge, and pointing on
+        panel.plot(beyond, np.full_like(beyond, high), "^", color="0.4", markersize=3, clip_on=False, in_layout=False)
         if len(one.angle):
             panel.plot(one.median("angle"), one.median("rapidity"), "+", color="black", markersize=11)
         panel.set_title(plain(one.relation, 24) + (f" ({one.null} null)" if one.null else ""), fontsize=8)
