@@ -15,7 +15,13 @@ from bique.graph import Graph, Vocabulary
 
 Command = Callable[..., Any]
 QUICK = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
-HOSTILE = ["<script>alert(1)</script>", "\"'><img src=x onerror=alert(2)>", "\u202eright to left\u202d", "x" * 10_000]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(2)>",
+    "\u202eright to left\u202d",
+    "x" * 10_000,
+    r"$\frac$",
+]
 
 
 @pytest.fixture
@@ -23,7 +29,7 @@ def hostile(bique: Command, small_graph: Graph, tmp_path: Path) -> Path:
     """A run of a graph whose names were made to break pages."""
     count = small_graph.num_entities
     entities = Vocabulary.from_names([*HOSTILE, *(f"entity {i:02d}" for i in range(count - len(HOSTILE)))])
-    relations = Vocabulary.from_names(["</details><b>next", "pair" * 2_500, "&parent;"])
+    relations = Vocabulary.from_names(["</details><b>next", "pair" * 2_500, "$&parent;_"])
     splits = small_graph.train, small_graph.valid, small_graph.test
     Graph(entities, relations, *splits, {"name": "<i>small</i>"}).save(tmp_path / "hostile")
     done = bique("train", "--graph", tmp_path / "hostile", "--run", tmp_path / "hostile-run", *QUICK)

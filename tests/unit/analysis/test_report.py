@@ -159,7 +159,7 @@ def test_without_matplotlib_the_page_says_once_what_draws_the_pictures(
 ) -> None:
     run = make("run")
     with_pictures = Reader(report([run]))
-    assert sum(tag == "img" for tag, _ in with_pictures.tags) == 2
+    assert sum(tag == "img" for tag, _ in with_pictures.tags) == 5
     assert all(found["alt"] for tag, found in with_pictures.tags if tag == "img")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     without = Reader(report([run]))
@@ -217,4 +217,4 @@ def test_pictures_are_those_of_plots(make: Make, monkeypatch: pytest.MonkeyPatch
     svg = plots.svg
     monkeypatch.setattr(plots, "svg", lambda figure: drawn.append("one") or svg(figure))
     report([make("one"), make("two")])
-    assert len(drawn) == 4  # curves, bars side by side, θ against φ of each
+    assert len(drawn) == 1 + 1 + 2 * (1 + 3)  # curves, bars side by side; θ against φ and three maps of each

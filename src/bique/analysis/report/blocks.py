@@ -8,22 +8,32 @@ from bique.analysis.geometry import RelationGeometry, rapidity_range
 from bique.analysis.patterns import RelationPattern
 from bique.analysis.report.gather import Told
 from bique.analysis.report.html import Content, Markup, bullets, element, joined, name, number, sentence
+from bique.analysis.report.pictures import picture
 from bique.analysis.report.sketches import histogram, moved_letter
 from bique.analysis.words import compositions, facts_in_words, in_short, movement, stands_out
 from bique.graph import Graph
 from bique.models import BiQUE
 
 EXAMPLES = 3
+# relations that get a map, the most frequent ones, and facts on it: a map has the size of a hundred sentences
+MAPS, ON_A_MAP = 6, 60
 MOST_COMPOSITIONS = 8
 
 
 def blocks(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
     composed = compositions(one.model, one.graph) if isinstance(one.model, BiQUE) else {}
-    found = [_block(one, patterns, relation, place, composed.get(relation, [])) for relation in range(len(patterns))]
+    frequent = sorted(range(len(patterns)), key=lambda relation: -patterns[relation].facts)[:MAPS]
+    maps = {relation: _map(one, patterns[relation]) for relation in frequent}
+    found = [
+        _block(one, patterns, relation, place, composed.get(relation, []), maps.get(relation))
+        for relation in range(len(patterns))
+    ]
     return joined(element("h3", "Each relation in words"), element("p", "Press one to open it."), found)
 
 
-def _block(one: Told, patterns: list[RelationPattern], relation: int, place: int, composed: list[str]) -> Markup:
+def _block(
+    one: Told, patterns: list[RelationPattern], relation: int, place: int, composed: list[str], drawn: Markup | None
+) -> Markup:
     pattern, learned, count = patterns[relation], one.learned, len(patterns)
     metrics = one.by.get("relation", {}).get(pattern.relation)
     figures = f"{pattern.facts:,} facts, MRR {number(metrics.mrr if metrics else None)}"
@@ -44,12 +54,27 @@ def _block(one: Told, patterns: list[RelationPattern], relation: int, place: int
             _moves("What its inverse does to a tail, back to the heads", learned[one.graph.inverse(relation)], high),
             element("p", meaning),
         ]
+    parts.append(drawn)
     if composed:
         parts += [element("h4", "Two steps that lead the same way"), bullets(composed[:MOST_COMPOSITIONS])]
         if len(composed) > MOST_COMPOSITIONS:
             parts.append(element("p", f"… and {len(composed) - MOST_COMPOSITIONS} more.", class_="small"))
     # the anchor lies inside, so that a link opens the block even without a script
     return element("details", title, element("div", parts, id=f"run-{place}-relation-{relation}"), class_="relation")
+
+
+def _map(one: Told, pattern: RelationPattern) -> Markup | None:
+    """Where the heads of a relation arrive, and the tails they are to meet; only directions can be drawn so."""
+    from bique.analysis.plots import entity_map
+
+    model = one.model
+    if model is None or not model.dot_product or not pattern.facts:
+        return None
+    words = (
+        "Where the model takes heads of this relation: rings are heads, triangles where they arrive, squares the tails "
+        f"they are to meet, a line from each to its own. The map has two directions, the model {model.entity_width}."
+    )
+    return picture(lambda: entity_map(model, one.graph, pattern.relation, ON_A_MAP), words, words)
 
 
 def _examples(graph: Graph, relation: int) -> Markup:

@@ -106,7 +106,8 @@ def _geometry(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
         f"[{number(low, 2)} {number(high, 2)}] over {len(patterns)} relations; an interval that holds 0 may be chance."
     )
     often = np.argsort([-pattern.facts for pattern in patterns], kind="stable")[:MOST_PANELS].tolist()
-    return joined(_meaning(one, place), _angles([forward[i] for i in sorted(often)], len(patterns)), element("p", answer))
+    drawn = _angles([forward[i] for i in sorted(often)], len(patterns))
+    return joined(_meaning(one, place), drawn, element("p", answer))
 
 
 def _meaning(one: Told, place: int) -> Markup:
