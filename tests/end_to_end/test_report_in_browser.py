@@ -75,10 +75,11 @@ def test_the_report_works_in_a_browser_and_no_name_breaks_it(
     assert [float(value) for value in column(page, 3)] == by_mrr[::-1]
     assert page.ask("document.querySelector('.sortable th:nth-child(4)').ariaSort") == "ascending"
     page.ask("document.querySelector('.sortable th button').focus()")
-    for key, reverse in (("Enter", False), ("Space", True)):
-        page.press(key)
-        names = column(page, 0)
-        assert names == sorted(names, reverse=reverse)
+    page.press("Enter")
+    names = column(page, 0)
+    assert names == page.ask(f"{json.dumps(names)}.sort((a, b) => a.localeCompare(b))")
+    page.press("Space")
+    assert column(page, 0) == names[::-1]
 
     assert not page.ask("document.querySelector('details.relation').open")
     page.click("details.relation summary")
