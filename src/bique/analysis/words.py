@@ -117,7 +117,7 @@ def in_short(pattern: RelationPattern, found: RelationGeometry | None) -> str:
     if found is None or not len(found.modulus):
         return line
     far = ("hardly at all", "a little", "a good deal", "far")[int(np.digitize(found.translation, SHIFTS))]
-    turn = f"turns it by {np.degrees(found.median('angle')):.0f}°"
+    turn = f"turns it by {_number(np.degrees(found.median('angle')), 0)}°"
     long, short = _lengths(found)
     erased = short <= ERASED * long
     kept = "keeps half of its directions and all but erases the others" if erased else "keeps all of its directions"

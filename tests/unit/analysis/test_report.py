@@ -16,7 +16,7 @@ from bique.analysis.report.questions import choose
 from bique.analysis.words import facts_in_words, movement
 from bique.config import parse_config
 from bique.errors import UserError
-from bique.graph import Graph
+from bique.graph import Graph, Vocabulary
 from bique.runs import Run
 from bique.training import train
 
@@ -218,3 +218,20 @@ def test_pictures_are_those_of_plots(make: Make, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(plots, "svg", lambda figure: drawn.append("one") or svg(figure))
     report([make("one"), make("two")])
     assert len(drawn) == 1 + 1 + 2 * (1 + 3)  # curves, bars side by side; θ against φ and three maps of each
+
+
+@pytest.mark.slow
+def test_a_graph_with_many_relations_makes_no_heavy_page(tmp_path: Path) -> None:
+    """As many relations, biquaternions and letters in a name as FB15k-237 has at the paper's settings."""
+    generator = np.random.default_rng(0)
+    relations = Vocabulary.from_names(f"/{'a long name of a relation/' * 2}{i:03d}" for i in range(237))
+    entities = Vocabulary.from_names(f"/m/{i:07d}" for i in range(300))
+    facts = np.stack([generator.integers(0, size, 3000) for size in (300, 237, 300)], axis=1).astype(np.int32)
+    graph = Graph(entities, relations, facts[:2800], facts[2800:2900], facts[2900:]).save(tmp_path / "graph")
+    tree = {"graph": str(graph.path), "model": {"units": 128}, "training": {"epochs": 1}}
+    run = Run.create(parse_config(tree), graph, tmp_path / "run")
+    train(run, graph)
+    run.rank(graph, "test")
+    page = report([run])
+    assert page.count('<details class="relation">') == 237
+    assert len(page.encode("utf-8")) < 3_000_000

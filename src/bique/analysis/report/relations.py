@@ -14,7 +14,7 @@ from bique.analysis.report.sketches import histogram
 from bique.evaluation import Metrics
 
 # panels of the picture of angles: a panel has a dot per biquaternion, and a page has a size
-MOST_PANELS = 24
+MOST_PANELS = 12
 LEGEND = (
     "Facts: in train. Category: how many tails a head has, and heads a tail. MRR, Hits@1 and Hits@10: of the test "
     "questions of this relation, – where there is none. Hierarchy: share of connected pairs that are not in a cycle. "
