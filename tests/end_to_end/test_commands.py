@@ -343,7 +343,12 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
     found = json.loads(bique("geometry", run, "--json").out)
     assert [row["facts"]["relation"] for row in found["relations"]] == ["a next", "b pair", "c parent"]
     assert bique("geometry", run, "--relation", "d").code == 1
-    assert found["compositions"] == []  # no two relations of the small graph make a third
+    told = [one for one in found["compositions"] if one["relation"] == "c parent"]
+    assert told  # next to it in the tree is often a child of the same
+    for one in told:
+        assert f"{one['first']} then {one['second']} is it in {one['share']:.0%}" in words
+        assert f"{one['product_distance']:.2f} away from it" in words
+    assert json.loads(bique("geometry", run, "--relation", "c parent", "--json").out)["compositions"] == told
 
     import polars
 

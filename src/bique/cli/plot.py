@@ -96,14 +96,19 @@ def _check(kind: str, runs: list[Path], out: Path, options: dict[str, object]) -
 
 
 def _angles(run: Run, relation: str | None, graph: Path | None) -> Figure:
+    import numpy as np
+
     from bique.analysis import relation_geometry
-    from bique.analysis.plots import angles_and_rapidities
+    from bique.analysis.plots import PANELS, angles_and_rapidities
     from bique.errors import unknown
 
     facts = run.graph(graph)
     if relation is not None and relation not in facts.relations:
         raise unknown("relation", relation, list(facts.relations))
     learned = relation_geometry(run.model()[0], facts)[: facts.num_relations]
+    if len(learned) > PANELS:  # those with most facts come first, as not all will be drawn
+        counts = np.bincount(facts.train[:, 1], minlength=len(learned))
+        learned = [learned[place] for place in np.argsort(-counts, kind="stable").tolist()]
     return angles_and_rapidities([one for one in learned if relation in (None, one.relation)])
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -34,6 +35,18 @@ def test_every_relation_has_a_panel_with_all_its_dots() -> None:
     panels = [panel for panel in figure.axes if panel.get_visible()]
     assert [panel.get_title() for panel in panels] == [f"r{i} ({5 - i} null)" if i < 5 else "r5" for i in range(6)]
     assert [len(panel.lines[0].get_xdata()) for panel in panels] == list(range(6))
+
+
+def test_dots_beyond_the_edge_are_marked_and_relations_too_many_are_counted() -> None:
+    far = np.array([0.5] * 39 + [9.0])
+    one = RelationGeometry("far", 40, 0, 0, np.linspace(0.1, 3, 40), far, far, far, 0.5)
+    (panel,) = plots.angles_and_rapidities([one]).axes
+    beyond = panel.lines[1]
+    assert beyond.get_marker() == "^"
+    np.testing.assert_allclose(beyond.get_xydata(), [[3.0, panel.get_ylim()[1]]])
+    figure = plots.angles_and_rapidities([relation(f"r{i}", 2) for i in range(plots.PANELS + 3)])
+    assert len([panel for panel in figure.axes if panel.get_visible()]) == plots.PANELS
+    assert "3 more relations are not shown" in figure.get_supxlabel()
 
 
 def test_bars_are_sorted_by_the_first_system_and_have_the_values_as_lengths() -> None:
@@ -70,16 +83,30 @@ def test_sizes_lie_on_a_log_axis_with_mean_and_deviation() -> None:
     assert first[0].get_linestyle() != second[0].get_linestyle()
 
 
+@pytest.mark.filterwarnings("error")
 def test_the_same_picture_twice_is_the_same_text(tmp_path: Path) -> None:
-    learned = [relation("a $1 and $2", 4), relation("_b<c>&", 5)]
+    learned = [relation("a $1 and $2", 4), relation("_b<c>&", 5), relation("生まれた", 5)]
     one, other = (plots.svg(plots.angles_and_rapidities(learned)) for _ in range(2))
     assert one == other
     assert one.startswith("<svg")
     assert one.endswith("</svg>")
+    assert "生まれた" in "".join(ElementTree.fromstring(one).itertext())
     assert "a $1 and $2" in one  # text as text, and no formula between the two $
     assert "_b&lt;c&gt;&amp;" in one
     plots.save(plots.angles_and_rapidities(learned), tmp_path / "one.svg")
     assert (tmp_path / "one.svg").read_text(encoding="utf-8").endswith(f"{one}\n")
+
+
+def test_a_long_name_keeps_its_length_and_its_end() -> None:
+    from bique.analysis.plots.figures import plain
+
+    for longest in (5, 24, 27):
+        short = plain("abcdefghij" * 4, longest)
+        assert len(short) == longest
+        assert short.startswith("a")
+        assert short.endswith("ij")
+    assert plain("abc", 3) == "abc"
+    assert plain("a\tb") == r"a\tb"  # what cannot be printed is escaped
 
 
 def test_another_ending_is_refused_and_nothing_is_written(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from bique.analysis.plots.bars import relation_bars
 from bique.analysis.plots.curves import metric_by_size, training_curves
 from bique.analysis.plots.figures import FORMATS, save, svg, wrong_ending
 from bique.analysis.plots.maps import ANIMATIONS, MotionPicture, entity_map, relation_motion, save_motion
-from bique.analysis.plots.rotations import angles_and_rapidities, hyperbolic_paths
+from bique.analysis.plots.rotations import PANELS, angles_and_rapidities, hyperbolic_paths
 
 __all__ = [
     "ANIMATIONS",
     "FORMATS",
+    "PANELS",
     "MotionPicture",
     "angles_and_rapidities",
     "entity_map",

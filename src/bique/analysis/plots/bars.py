@@ -9,7 +9,7 @@ from bique.analysis.plots.figures import add_legend, metric_name, new_figure, pl
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# more rows than this are no picture: the best and the worst are shown, and how many lie between
+# more rows than this are no picture: the longest and the shortest are shown, and how many lie between
 MOST = 60
 
 
@@ -42,6 +42,7 @@ def relation_bars(named: dict[str, dict[str, float]], metric: str) -> Figure:
     panel.grid(visible=False, axis="y")
     if left_out:
         panel.axhline(half - 0.5, color="0.4", linestyle=":")
-        panel.text(1, half - 0.5, f"{left_out} relations between", transform=panel.get_yaxis_transform(), ha="right")
+        label = panel.text(1, half - 0.5, f"{left_out} relations between", transform=panel.get_yaxis_transform())
+        label.set(ha="right", va="center", fontsize=8, backgroundcolor="white")
     add_legend(figure, handles, list(named), loc="outside upper left", ncols=min(3, len(named)))
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +30,7 @@ class Style(NamedTuple):
 
 
 # ordered so that neighbours differ in lightness
-COLOURS = ("#12355b", "#d9782d", "#4f8a8b", "#e0b040", "#7a3b69")
+COLOURS = ("#12355b", "#e08a3c", "#2a7a6f", "#e0b84a", "#7a3b69")
 LINES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
@@ -71,7 +72,9 @@ def _svg_file(figure: Figure) -> str:
     from matplotlib import rc_context
 
     text = io.StringIO()
-    with rc_context(SVG):
+    with rc_context(SVG), warnings.catch_warnings():
+        # matplotlib's font may lack a sign; the text goes out as text, and the reader's fonts draw it
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
 
@@ -84,10 +87,14 @@ def wrong_ending(file: Path, formats: tuple[str, ...]) -> UserError:
 
 
 def plain(name: str, longest: int | None = None) -> str:
-    """A name as matplotlib shows it unread: a $ is a $, and no formula begins there."""
+    """A name as matplotlib shows it unread: a $ is a $, and no formula begins there.
+
+    One that is too long loses its middle: /film/film/… is how many of Freebase's begin, and the end tells them apart.
+    """
     name = shown(name)
     if longest is not None and len(name) > longest:
-        name = f"{name[: longest - 1]}…"
+        begin = longest // 3
+        name = f"{name[:begin]}…{name[begin + 1 - longest :]}"
     return name.replace("$", r"\$")
 
 

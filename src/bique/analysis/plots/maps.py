@@ -25,7 +25,7 @@ ANIMATIONS = (".gif",)
 # filled and dark, hollow and light, pointed: three things that are told apart without colour
 # (a ring around a square is an entity that is head and tail)
 HEAD = {"marker": "o", "facecolors": "none", "edgecolors": "0.45", "linewidths": 0.8, "s": 36}
-QUERY = {"marker": "^", "facecolors": "#d9782d", "edgecolors": "black", "linewidths": 0.4, "s": 22}
+QUERY = {"marker": "^", "facecolors": "#e08a3c", "edgecolors": "black", "linewidths": 0.4, "s": 22}
 TAIL = {"marker": "s", "facecolors": "#12355b", "edgecolors": "none", "s": 12}
 STEPS, REST, PER_SECOND = 16, 10, 12
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Appendix B: p = (1 + 2𝐈) + (3 + 4𝐈)i
 START = (1.0, 2.0, 3.0, 4.0)
+PANELS = 40
 
 
 def hyperbolic_paths(rapidity: float = 1.5) -> Figure:
@@ -61,7 +62,12 @@ def _mark(panel: Axes, x: list[float], y: list[float], names: dict[int, str]) ->
 
 
 def angles_and_rapidities(learned: list[RelationGeometry]) -> Figure:
-    """θ against φ: one small panel per relation, a dot per biquaternion, the medians as a cross."""
+    """θ against φ: one small panel per relation, a dot per biquaternion, the medians as a cross.
+
+    Of more than PANELS relations the first are drawn, and the picture says how many are not.
+    """
+    left_out = f"; {len(learned) - PANELS} more relations are not shown" if len(learned) > PANELS else ""
+    learned = learned[:PANELS]
     columns = min(4, len(learned))
     rows = math.ceil(len(learned) / columns)
     high = rapidity_range(learned)
@@ -81,6 +87,6 @@ def angles_and_rapidities(learned: list[RelationGeometry]) -> Figure:
     for place, panel in enumerate(flat):
         panel.set_visible(place < len(learned))
         panel.tick_params(labelbottom=place + columns >= len(learned))  # the lowest that is there
-    figure.supxlabel("circular rotation θ", fontsize=9)
+    figure.supxlabel(f"circular rotation θ{left_out}", fontsize=9)
     figure.supylabel("hyperbolic rotation φ", fontsize=9)
     return figure
