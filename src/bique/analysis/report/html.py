@@ -86,7 +86,3 @@ def sentence(text: str) -> str:
 
 def bullets(lines: Iterable[Content]) -> Markup:
     return element("ul", [element("li", line) for line in lines])
-
-
-def command(text: str) -> Markup:
-    return element("code", text)

@@ -6,17 +6,23 @@ from bique.analysis.report.gather import Told, alike
 from bique.analysis.report.html import Content, Markup, bullets, cell, element, joined, name, number, sentence, table
 from bique.analysis.words import CATEGORIES
 from bique.evaluation import Interval, Metrics
+from bique.graph import Graph
 from bique.runs import compare
 
 COLUMNS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
 BASELINE = "baseline: the most frequent answers, no learning"
+MEANING = (
+    "MRR is the mean of 1/rank over all questions: 1 if the right answer always comes first, near 0 if it comes far "
+    "behind. Hits@k is the share of questions whose right answer is among the first k. In brackets: the 95 % interval of "
+    "a bootstrap over the test facts, which says how far chance in the choice of these facts may go."
+)
 UNLIKE = "These runs were not all measured alike; figures that cannot be compared do not stand side by side."
 
 
 def results(told: list[Told]) -> Markup:
     """A table for each way of measuring; what differs is said before the second one."""
     groups = alike(told)
-    parts: list[Content] = [element("p", "MRR", _explained("mrr"), "; Hits@k", _explained("hits"))]
+    parts: list[Content] = [element("p", MEANING)]
     if not groups:
         parts.append(element("p", "No run has ranks of the test split yet.", class_="lacking"))
     if len(groups) > 1:
@@ -24,15 +30,6 @@ def results(told: list[Told]) -> Markup:
     for group in groups:
         parts += [_figures(group), _differences(group), _parts(group, "direction"), _parts(group, "category")]
     return joined(parts)
-
-
-def _explained(metric: str) -> str:
-    return {
-        "mrr": " is the mean of 1/rank over all questions: 1 if the right answer always comes first, near 0 if it "
-        "comes far behind",
-        "hits": " is the share of questions whose right answer is among the first k. In brackets: the 95 % interval "
-        "of a bootstrap over the test facts, which says how far chance in the choice of these facts may go.",
-    }[metric]
 
 
 def _unlike(groups: list[list[Told]]) -> list[Content]:
@@ -131,9 +128,19 @@ def summary(told: list[Told]) -> Markup:
         name(told[0].graph.name),
         f" has {counts['entities']:,} entities, {counts['relations']:,} relations and {facts:,} facts, of which "
         f"{counts['train']:,} were trained, {counts['valid']:,} chose the best model and {counts['test']:,} test it.",
+        _example(told[0].graph),
     ]
     unlike = element("p", UNLIKE, class_="lacking") if len(alike(told)) > 1 else None
     return joined(element("p", graph), [_of_run(one, len(told) > 1) for one in told], unlike)
+
+
+def _example(graph: Graph) -> Content:
+    """What head, relation and tail are, shown once: every table speaks of them."""
+    if not len(graph.train):
+        return None
+    head, relation, tail = graph.train[0].tolist()
+    fact = [name(graph.entities[head]), " —", name(graph.relations[relation]), "→ ", name(graph.entities[tail])]
+    return [" A fact leads from a head along a relation to a tail, for example ", fact, "."]
 
 
 def _of_run(one: Told, several: bool) -> Markup:
