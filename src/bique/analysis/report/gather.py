@@ -32,6 +32,8 @@ class Told:
     model: Model | None
     evaluation: Evaluation | None
     lacking: list[str]
+    baselines: dict[str, Evaluation]
+    """By tie rule, shared by the runs of a report: ranking one may take longer than all the rest."""
 
     @property
     def model_name(self) -> str:
@@ -75,8 +77,11 @@ class Told:
         work = 2 * len(graph.test) * graph.num_entities * graph.num_directed_relations
         if self.evaluation is None or not FrequencyBaseline.fits(graph) or work > MOST_WORK:
             return None
-        config = self.run.config.evaluation.model_copy(update={"ties": self.evaluation.protocol.ties})
-        return evaluate(FrequencyBaseline(graph), graph, "test", config)
+        ties = self.evaluation.protocol.ties
+        if ties not in self.baselines:
+            config = self.run.config.evaluation.model_copy(update={"ties": ties})
+            self.baselines[ties] = evaluate(FrequencyBaseline(graph), graph, "test", config)
+        return self.baselines[ties]
 
     @cached_property
     def learned(self) -> list[RelationGeometry] | None:
@@ -94,10 +99,11 @@ def gather(runs: list[Run], place: Path | None) -> list[Told]:
                 f"{run.path}: was trained on another graph ({other[:12]}) than {runs[0].path} ({graph.hash[:12]}); "
                 "a report is about one graph, so give each its own"
             )
-    return [_tell(run, label, graph) for run, label in zip(runs, run_names(runs), strict=True)]
+    baselines: dict[str, Evaluation] = {}
+    return [_tell(run, label, graph, baselines) for run, label in zip(runs, run_names(runs), strict=True)]
 
 
-def _tell(run: Run, label: str, graph: Graph) -> Told:
+def _tell(run: Run, label: str, graph: Graph, baselines: dict[str, Evaluation]) -> Told:
     lacking: list[str] = []
     if sentence := run.unfinished():
         lacking.append(sentence)
@@ -113,7 +119,7 @@ def _tell(run: Run, label: str, graph: Graph) -> Told:
             evaluation = run.evaluation("test")
         except UserError as error:
             lacking.append(str(error))
-    return Told(run, label, graph, run.summary(), model, evaluation, lacking)
+    return Told(run, label, graph, run.summary(), model, evaluation, lacking, baselines)
 
 
 def alike(told: list[Told]) -> list[list[Told]]:

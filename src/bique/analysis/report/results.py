@@ -13,8 +13,8 @@ COLUMNS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_
 BASELINE = "baseline: the most frequent answers, no learning"
 MEANING = (
     "MRR is the mean of 1/rank over all questions: 1 if the right answer always comes first, near 0 if it comes far "
-    "behind. Hits@k is the share of questions whose right answer is among the first k. In brackets: the 95 % interval of "
-    "a bootstrap over the test facts, which says how far chance in the choice of these facts may go."
+    "behind. Hits@k is the share of questions whose right answer is among the first k. In brackets: the 95 % interval "
+    "of a bootstrap over the test facts, which says how far chance in the choice of these facts may go."
 )
 UNLIKE = "These runs were not all measured alike; figures that cannot be compared do not stand side by side."
 
