@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup lint format docs bench clean
+.PHONY: help demo test browser setup lint format docs bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,12 +13,21 @@ help:  ## list the targets
 demo: $(READY)  ## train BiQUE on the bundled graph, rank it beside a baseline, ask it questions
 	@$(BIN)/bique demo
 
-test: $(READY)  ## lint, format check, types, import layers and the whole test suite
+test: $(READY) browser  ## lint, format check, types, import layers and the whole test suite
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n 2
+
+# the report is opened in a real browser by a test; it skips, and says so, where there is none
+browser:  ## get a browser for the test of the report, if there is none and we may install one
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing chromium for the test of the report (once)"; \
+	  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q chromium; } >/dev/null && exit 0; fi; \
+	echo "no browser found: the test of the report will be skipped; install chromium to run it"
 
 setup: $(READY)  ## make .venv and install the package with the versions of constraints.txt
 

@@ -15,10 +15,13 @@ VERBS = [
     "demo",
     "evaluate",
     "export",
+    "geometry",
     "import",
     "info",
+    "plot",
     "predict",
     "relations",
+    "report",
     "resume",
     "train",
 ]
@@ -75,6 +78,7 @@ def test_json_is_json_and_nothing_else(
         ("relations", run, "--head", "entity 04", "--tail", "entity 01", "--json"),
         ("export", run, tmp_path / "e.npy", "--json"),
         ("info", run, "--json"),
+        ("report", run, "--out", tmp_path / "report.html", "--json"),
     ]
     for command in commands:
         done = bique(*command)
@@ -337,18 +341,6 @@ def test_a_model_that_needs_its_graph_finds_it_where_it_is_said_to_be(
         assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_pictures_are_drawn_and_other_endings_refused(bique: Command, run: Path, tmp_path: Path, ending: str) -> None:
-    begin = {"svg": b"<?xml", "png": b"\x89PNG"}[ending]
-    angles, paths = tmp_path / f"angles.{ending}", tmp_path / f"paths.{ending}"
-    assert bique("geometry", run, "--plot", angles).code == 0
-    assert bique("reproduce", "figure3", "--out", paths).code == 0
-    assert all(file.read_bytes().startswith(begin) for file in (angles, paths))
-    refused = bique("reproduce", "figure3", "--out", tmp_path / "paths.jpg")
-    assert refused.code == 1
-    assert "choose one of .svg, .png" in refused.err
-
-
 def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Path, tmp_path: Path) -> None:
     done = bique("geometry", run, "--parquet", tmp_path / "geometry.parquet")
     assert done.code == 0, done.err
@@ -359,6 +351,12 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
     found = json.loads(bique("geometry", run, "--json").out)
     assert [row["facts"]["relation"] for row in found["relations"]] == ["a next", "b pair", "c parent"]
     assert bique("geometry", run, "--relation", "d").code == 1
+    told = [one for one in found["compositions"] if one["relation"] == "c parent"]
+    assert told  # next to it in the tree is often a child of the same
+    for one in told:
+        assert f"{one['first']} then {one['second']} is it in {one['share']:.0%}" in words
+        assert f"{one['product_distance']:.2f} away from it" in words
+    assert json.loads(bique("geometry", run, "--relation", "c parent", "--json").out)["compositions"] == told
 
     import polars
 

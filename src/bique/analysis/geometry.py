@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from bique.algebra import decompose, dot, multiply, squared_norm, vector_norm
+from bique.analysis.patterns import composition_triples
 from bique.errors import UserError
 from bique.graph import Graph
 from bique.models import BiQUE, Model
@@ -16,6 +17,8 @@ from bique.shapes import Float
 
 # |‖q‖²| below this share of ‖q‖_v²: the scale is small beside the numbers it is made of
 NEAR_NULL = 0.01
+# a composition is told when it holds for so many of the paths
+OFTEN = 0.1
 QUANTITIES = ("angle", "rapidity", "modulus", "phase")
 
 
@@ -83,6 +86,34 @@ def product_distance(model: BiQUE, first: int, second: int, third: int) -> float
         product = multiply(one, other)
         cosine = dot(product, both) / (dot(product, product) * dot(both, both)).sqrt().clamp(min=1e-300)
     return float((1 - cosine.square()).clamp(min=0).sqrt())
+
+
+@dataclass(frozen=True)
+class Composition:
+    """a –first→ b –second→ c where a –relation→ c: a share of the paths, and how far the learned product is from it."""
+
+    relation: str
+    first: str
+    second: str
+    share: float
+    product_distance: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def learned_compositions(model: Model, graph: Graph) -> list[Composition]:
+    """The compositions that hold often in the facts, the surest first, with what the model makes of them."""
+    assert isinstance(model, BiQUE), "a product of relations is one of biquaternions"
+    found: list[Composition] = []
+    for first, second, third, share in composition_triples(graph):
+        if share >= OFTEN:
+            names = {"relation": third, "first": first, "second": second}
+            away = product_distance(model, first, second, third)
+            found.append(
+                Composition(**{key: graph.relations[i] for key, i in names.items()}, share=share, product_distance=away)
+            )
+    return found
 
 
 def rapidity_range(learned: list[RelationGeometry]) -> int:

@@ -66,17 +66,8 @@ def _splits(found: Checkup) -> Table:
     }
     counts = f"{found.counts['entities']:,} entities, {found.counts['relations']:,} relations"
     table = _table(f"{found.name}: {counts}; {sound[found.hash_matches]}", "", "train", "valid", "test")
-    table.add_row("facts", *(f"{found.counts[split]:,}" for split in ("train", "valid", "test")))
-    table.add_row("duplicates", *(f"{count:,}" for count in found.duplicates.values()))
-    table.add_row("self-loops", *(f"{count:,}" for count in found.self_loops.values()))
-    unseen = [found.unseen["valid"], found.unseen["test"]]
-    table.add_row("entities unseen in train", "", *(f"{one.entities:,}" for one in unseen))
-    table.add_row("relations unseen in train", "", *(f"{one.relations:,}" for one in unseen))
-    table.add_row("facts with something unseen", "", *(f"{one.facts:,}" for one in unseen))
-    shared = [found.shared["train and valid"], found.shared["train and test"]]
-    table.add_row("facts also in train", "", *(f"{count:,}" for count in shared))
-    table.add_row("facts also in valid", "", "", f"{found.shared['valid and test']:,}")
-    table.add_row("given away: copied, inverted or mirrored in train", "", "", f"{found.given_away:,}")
+    for label, counts_of_it in found.by_split().items():
+        table.add_row(label, *("" if count is None else f"{count:,}" for count in counts_of_it))
     return table
 
 

@@ -27,7 +27,7 @@ def compare(
     from bique.cli.screen import print_json, screen
     from bique.cli.tables import comparison_table, results_table
     from bique.errors import UserError
-    from bique.runs import Run
+    from bique.runs import Run, run_names
     from bique.runs import compare as compare_runs
 
     if len(runs) < 2:
@@ -36,8 +36,7 @@ def compare(
     if as_json:
         print_json(found.as_dict())
         return
-    names = [path.resolve().name for path in runs]
-    labels = names if len(set(names)) == len(names) else [str(path) for path in runs]
+    labels = run_names(found.runs)
     screen.print(results_table(dict(zip(labels, found.evaluations, strict=True)), resamples))
     screen.print(comparison_table(labels, found.differences))
     screen.print(Text("a difference whose interval holds 0 may be chance", style="dim"))

@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
     from bique.analysis.geometry import RelationGeometry
     from bique.analysis.patterns import RelationPattern
-    from bique.graph import Graph
     from bique.models import BiQUE
 
-# a composition is shown when it holds for so many of the paths
-OFTEN = 0.1
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -28,7 +25,6 @@ def geometry(
     relation: Annotated[str | None, typer.Option(help="One relation, in words and at length.")] = None,
     graph: Annotated[Path | None, typer.Option(help="The graph of the run, if it has moved.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Also write one row per relation and biquaternion.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw θ against φ: a .svg or .png file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what each relation learned: rotations, scaling, translation, beside what the facts say about it.
@@ -37,8 +33,9 @@ def geometry(
     """
     from rich.text import Text
 
-    from bique.analysis.geometry import rapidity_range, relation_geometry
+    from bique.analysis.geometry import learned_compositions, rapidity_range, relation_geometry
     from bique.analysis.patterns import rank_correlation, relation_patterns
+    from bique.analysis.words import compositions
     from bique.cli.screen import note, print_json, screen
     from bique.errors import unknown
     from bique.runs import Run
@@ -56,27 +53,22 @@ def geometry(
     if parquet is not None:
         _write(parquet, learned)
         note(f"written: {parquet}")
-    if plot is not None:
-        from bique.analysis.plots import angles_and_rapidities
-
-        chosen = [place for place, one in enumerate(patterns) if relation in (None, one.relation)]
-        angles_and_rapidities([forward[place] for place in chosen], plot)
-        note(f"written: {plot}")
     if as_json:
         rows = [
             {"geometry": one.as_dict(), "inverse": other.as_dict(), "facts": pattern.as_dict()}
             for one, other, pattern in zip(forward, backward, patterns, strict=True)
             if relation in (None, pattern.relation)
         ]
-        names = ("rho", "low", "high")
-        print_json({"relations": rows, "hierarchy_and_rapidity": dict(zip(names, correlation, strict=True))})
+        found = [one.as_dict() for one in learned_compositions(model, facts) if relation in (None, one.relation)]
+        correlated = dict(zip(("rho", "low", "high"), correlation, strict=True))
+        print_json({"relations": rows, "compositions": found, "hierarchy_and_rapidity": correlated})
         return
     if relation is not None:
         place = facts.relations.index(relation)
         for line in _in_words(forward[place], backward[place], patterns[place], high):
             screen.print(Text(line), soft_wrap=True)
-        for line in _compositions(cast("BiQUE", model), facts, place):
-            screen.print(Text(line), soft_wrap=True)
+        for line in compositions(cast("BiQUE", model), facts).get(place, []):
+            screen.print(Text(f"  {line}"), soft_wrap=True)
         return
     screen.print(_table(forward, patterns, high))
     rho, *interval = correlation
@@ -129,41 +121,24 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
 
 
 def _in_words(one: RelationGeometry, inverse: RelationGeometry, pattern: RelationPattern, high: int) -> list[str]:
-    """For whoever has never heard of biquaternions."""
+    """For whoever has never heard of biquaternions; the sentences are those of the report."""
     import numpy as np
 
-    partner = f", most like {pattern.partner}" if pattern.partner else ""
-    lines = [
-        f"{one.relation}: {pattern.facts:,} facts, {pattern.category}{partner}",
-        f"  {pattern.symmetry:.0%} of its facts hold the other way round, too; {pattern.hierarchy:.0%} of the pairs "
-        f"that it connects are not in a cycle; tree-likeness {pattern.tree:.2f}",
-    ]
+    from bique.analysis.words import facts_in_words, movement
+
+    lines = [one.relation, *(f"  {line}" for line in facts_in_words(pattern))]
     for name, found in (("what it does to a head", one), ("what its inverse does", inverse)):
-        turn, boost = np.degrees(found.median("angle")), found.median("rapidity")
+        told = movement(found)
         lines += [
             f"  {name} (median of {found.units - found.null} of {found.units} biquaternions):",
-            f"    shifts it by {found.translation:.2f} of an entity's length",
-            f"    turns it by {turn:.0f}°          θ {histogram(found.angle, 0, np.pi, 24)} 0 … 180°",
-            f"    stretches by {np.exp(boost):.2f}, squeezes by {np.exp(-boost):.2f}   "
-            f"φ {histogram(found.rapidity, 0, high, 24)} 0 … {high}",
-            f"    scales by {found.median('modulus'):.2f}",
+            f"    {told.shift}",
+            f"    {told.turn}   θ {histogram(found.angle, 0, np.pi, 24)} 0 … 180°",
+            f"    {told.stretch}   φ {histogram(found.rapidity, 0, high, 24)} 0 … {high}",
+            f"    {told.scale}",
+            f"    {told.together}",
         ]
-        if found.null:
-            lines.append(f"    {found.null} biquaternions have no decomposition (null)")
-    return lines
-
-
-def _compositions(model: BiQUE, graph: Graph, relation: int) -> list[str]:
-    from bique.analysis.geometry import product_distance
-    from bique.analysis.patterns import composition_triples
-
-    lines = []
-    for first, second, third, share in composition_triples(graph):
-        if third == relation and share >= OFTEN:
-            away = product_distance(model, first, second, third)
-            path = f"{graph.relations[first]} then {graph.relations[second]}"
-            line = f"  {path} is it in {share:.0%} of the cases; the product of the two is {away:.2f} away from it"
-            lines.append(f"{line} (0: the same, 1: unrelated)")
+        if told.null:
+            lines.append(f"    {told.null}")
     return lines
 
 

@@ -36,9 +36,9 @@ def reproduce(
     from bique.errors import UserError
 
     if table == "figure3":
-        from bique.analysis.plots import hyperbolic_paths
+        from bique.analysis.plots import hyperbolic_paths, save
 
-        hyperbolic_paths(out)
+        save(hyperbolic_paths(), out)
         note(f"written: {out}")
         return
     if not results.is_dir() and not run:

@@ -95,6 +95,21 @@ class Checkup:
         """Ready for JSON."""
         return asdict(self)
 
+    def by_split(self) -> dict[str, list[int | None]]:
+        """The rows of a table over train, valid and test; None where a split has no such number."""
+        unseen, shared = [self.unseen["valid"], self.unseen["test"]], self.shared
+        return {
+            "facts": [self.counts[split] for split in SPLITS],
+            "duplicates": list(self.duplicates.values()),
+            "self-loops": list(self.self_loops.values()),
+            "entities unseen in train": [None, *(one.entities for one in unseen)],
+            "relations unseen in train": [None, *(one.relations for one in unseen)],
+            "facts with something unseen": [None, *(one.facts for one in unseen)],
+            "facts also in train": [None, shared["train and valid"], shared["train and test"]],
+            "facts also in valid": [None, None, shared["valid and test"]],
+            "given away: copied, inverted or mirrored in train": [None, None, self.given_away],
+        }
+
 
 def check_graph(graph: Graph, threshold: float = THRESHOLD) -> Checkup:
     """Relations that overlap are reported from the share `threshold` of their pairs on."""

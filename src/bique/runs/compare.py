@@ -30,14 +30,27 @@ class Comparison:
         return {"protocol": self.evaluations[0].protocol.as_dict(), "runs": rows}
 
 
-def compare(runs: list[Run], split: str = "test", resamples: int = 10_000) -> Comparison:
-    """A paired bootstrap of every run against the first; unlike protocols are refused."""
+def run_names(runs: list[Run]) -> list[str]:
+    """What to call runs side by side: their folders, or their whole paths where two folders have one name."""
+    names = [run.path.resolve().name for run in runs]
+    return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
+
+
+def measured_alike(runs: list[Run], split: str) -> list[Evaluation]:
+    """The evaluations that are kept with the runs, refused where one has another protocol than the first."""
     evaluations = [run.evaluation(split) for run in runs]
     first = evaluations[0]
     for run, evaluation in zip(runs[1:], evaluations[1:], strict=True):
         unlike = first.protocol.differences(evaluation.protocol)
         if unlike:
             raise UserError(f"{runs[0].path} and {run.path} were not measured alike ({'; '.join(unlike)})")
+    return evaluations
+
+
+def compare(runs: list[Run], split: str = "test", resamples: int = 10_000) -> Comparison:
+    """A paired bootstrap of every run against the first; unlike protocols are refused."""
+    evaluations = measured_alike(runs, split)
+    first = evaluations[0]
     differences = [
         {name: paired_bootstrap(first.per_triple(name), other.per_triple(name), resamples) for name in MEANS}
         for other in evaluations[1:]

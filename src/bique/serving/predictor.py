@@ -15,13 +15,11 @@ from rich.text import Text
 from torch import Tensor
 
 from bique.errors import UserError, shown
-from bique.evaluation import Blocks, score_tiles
+from bique.evaluation import Blocks, best_entities, refuse_if_not_finite
 from bique.graph import Graph, Vocabulary
 from bique.models import Model
 from bique.runs import Run
 from bique.shapes import Float, Int
-
-MEMORY = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -156,7 +154,7 @@ class Predictor:
         count = self.names.num_relations
         every = torch.arange(count, device=self.model.entity.device)
         scores = self.model.score(torch.full_like(every, head), every, torch.full_like(every, tail)).cpu()
-        _refuse_if_not_finite(scores)
+        refuse_if_not_finite(scores)
         known = None if self.facts is None else {r for r in range(count) if tail in self.facts.answers.of(head, r)}
         order = torch.argsort(scores, descending=True, stable=True)
         best = order, scores[order], scores.logsumexp(0)
@@ -169,25 +167,11 @@ class Predictor:
         # among the best top + known answers there are top new ones
         wanted = top + max(len(facts or ()) for facts in known) if only_new else top
         heads, relations = torch.tensor(ids, device=self.model.entity.device).unbind(1)
-        best_ids, scores, totals = self._best_entities(self.model.query(heads, relations), wanted)
+        best_ids, scores, totals = best_entities(self.model, self.model.query(heads, relations), wanted)
         return [
             _table(query, self.names.entities, (best_ids[i], scores[i], totals[i]), known[i], top, only_new)
             for i, query in enumerate(queries)
         ]
-
-    def _best_entities(self, queries: Float[Tensor, "batch width"], count: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Ids and scores of each query's best entities, and its logsumexp over all, streamed over tiles."""
-        ids, scores, sums = [], [], []
-        for start, tile in score_tiles(self.model, queries, MEMORY):
-            _refuse_if_not_finite(tile)
-            best = tile.topk(min(count, tile.shape[1]), dim=1)
-            ids.append(best.indices + start)
-            scores.append(best.values)
-            sums.append(tile.logsumexp(1))
-        every_id, every_score = torch.cat(ids, dim=1), torch.cat(scores, dim=1)
-        order = torch.argsort(every_score, dim=1, descending=True, stable=True)[:, :count]
-        best_ids, best_scores = every_id.gather(1, order), every_score.gather(1, order)
-        return best_ids.cpu(), best_scores.cpu(), torch.stack(sums).logsumexp(0).cpu()
 
 
 def _table(
@@ -208,11 +192,6 @@ def _table(
         if not (only_new and known is not None and i in known)
     ]
     return AnswerTable(str(query), predictions[:top])
-
-
-def _refuse_if_not_finite(scores: Tensor) -> None:
-    if not bool(torch.isfinite(scores).all()):
-        raise UserError("the model gives a score that is not a finite number; it cannot answer (did it diverge?)")
 
 
 def _find(vocabulary: Vocabulary, kind: str, name: str | None, place: str) -> int | None:

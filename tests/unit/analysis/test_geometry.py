@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bique.algebra import as_biquaternion, as_reals, decompose, multiply
-from bique.analysis.geometry import product_distance, rapidity_range, relation_geometry
+from bique.analysis.geometry import learned_compositions, product_distance, rapidity_range, relation_geometry
 from bique.analysis.patterns import (
     composition_triples,
     hierarchy,
@@ -102,6 +102,18 @@ def test_compositions_are_found_with_their_confidence(small_graph: Graph) -> Non
     made = replace(small_graph, train=np.array(first + second + third[:10], dtype=np.int32))
     assert composition_triples(made) == [(0, 1, 2, 1.0)]
     assert composition_triples(made, at_least=11) == []
+
+
+def test_compositions_come_with_the_distance_of_the_learned_product(small_graph: Graph) -> None:
+    from dataclasses import replace
+
+    steps = [(i, 0, i + 10) for i in range(10)] + [(i + 10, 1, i + 20) for i in range(10)]
+    made = replace(small_graph, train=np.array(steps + [(i, 2, i + 20) for i in range(10)], dtype=np.int32))
+    model = BiQUE(BiQUEConfig(units=3, initial_scale=1.0), Size(40, 6), torch.Generator().manual_seed(0))
+    (found,) = learned_compositions(model, made)
+    assert (found.first, found.second, found.relation, found.share) == ("a next", "b pair", "c parent", 1.0)
+    assert found.product_distance == product_distance(model, 0, 1, 2)
+    assert found.as_dict()["product_distance"] == found.product_distance
 
 
 def test_a_trained_runs_decomposition_multiplies_back(small_graph_directory: Path, tmp_path: Path) -> None:

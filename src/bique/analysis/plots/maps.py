@@ -1,0 +1,144 @@
+"""A relation on a sheet: heads, transformed heads and tails in two dimensions, standing still or in motion."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bique.analysis.motion import Motion
+from bique.analysis.plots.figures import add_legend, new_figure, plain, quiet, wrong_ending
+from bique.analysis.projection import Plane, RelationVectors, relation_vectors
+from bique.atomic import write_bytes
+from bique.graph import Graph
+from bique.models import Model
+from bique.shapes import Float
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ANIMATIONS = (".gif",)
+# filled and dark, hollow and light, pointed: three things that are told apart without colour
+# (a ring around a square is an entity that is head and tail)
+HEAD = {"marker": "o", "facecolors": "none", "edgecolors": "0.45", "linewidths": 0.8, "s": 36}
+QUERY = {"marker": "^", "facecolors": "#e08a3c", "edgecolors": "black", "linewidths": 0.4, "s": 22}
+TAIL = {"marker": "s", "facecolors": "#12355b", "edgecolors": "none", "s": 12}
+STEPS, REST, PER_SECOND = 16, 10, 12
+
+
+def entity_map(model: Model, graph: Graph, relation: str, most: int = 200, seed: int = 0) -> Figure:
+    """Heads, transformed heads (the queries) and tails of at most `most` facts; a line from each query to its tail.
+
+    Every vector is taken at unit length; the plane is the principal one of tails and queries.
+    """
+    vectors = relation_vectors(model, graph, relation, most, seed)
+    plane = vectors.plane()
+    heads, queries, tails = (plane.project(rows) for rows in (vectors.heads, vectors.queries, vectors.tails))
+    figure = new_figure(6.4, 6.0)
+    panel = _sheet(figure, vectors, plane)
+    _join(panel, queries, tails)
+    handles = [panel.scatter(*cloud.T, **kind) for cloud, kind in ((tails, TAIL), (queries, QUERY), (heads, HEAD))]
+    _frame(panel, [heads, queries, tails])
+    names = ["tails", "transformed heads (queries)", "heads"]
+    add_legend(figure, handles, names, loc="outside lower center", ncols=3)
+    return figure
+
+
+@dataclass(frozen=True)
+class MotionPicture:
+    """One sheet that is drawn anew for every frame; the tails stand still."""
+
+    figure: Figure
+    captions: list[str]
+    positions: list[Float[np.ndarray, "sample 2"]]
+    moving: Any
+    lines: Any
+    """From each query to its tail, once the heads have arrived."""
+    caption: Any
+
+    def show(self, frame: int) -> None:
+        self.moving.set_offsets(self.positions[frame])
+        self.lines.set_visible(frame >= len(self.positions) - REST)
+        self.caption.set_text(self.captions[frame])
+
+
+def relation_motion(model: Model, graph: Graph, relation: str, most: int = 200, seed: int = 0) -> MotionPicture:
+    """A learned BiQUE relation moving its heads, part by part, in the plane of `entity_map`."""
+    vectors = relation_vectors(model, graph, relation, most, seed)
+    motion = Motion(model, graph.relations.index(relation))
+    plane = vectors.plane()
+    count = STEPS * len(motion.parts)
+    times = [step / count for step in range(count + 1)]
+    positions = [plane.project(motion.at(time, vectors.heads)) for time in times]
+    captions = [_caption(motion, time) for time in times]
+    # a rest at either end: one sees where it begins and what came out
+    positions = [positions[0]] * REST + positions + [positions[-1]] * REST
+    captions = ["the heads"] * REST + captions + ["the transformed heads, and the tails they are to meet"] * REST
+    figure = new_figure(6.0, 6.0)
+    panel = _sheet(figure, vectors, plane)
+    tails = plane.project(vectors.tails)
+    still, moving = panel.scatter(*tails.T, **TAIL), panel.scatter(*positions[0].T, **QUERY)
+    lines = _join(panel, positions[-1], tails)
+    _frame(panel, [*positions, tails])
+    if motion.null:
+        straight = f"{motion.null} of {motion.units} biquaternions are null and move straight"
+        figure.suptitle(f"{figure.get_suptitle()}\n{straight}", fontsize=9)
+    caption = panel.set_title(captions[0], fontsize=10, weight="bold")
+    add_legend(figure, [moving, still], ["heads on their way", "tails"], loc="outside lower center", ncols=2)
+    return MotionPicture(figure, captions, positions, moving, lines, caption)
+
+
+def save_motion(picture: MotionPicture, file: Path) -> None:
+    """Write a .gif that runs for ever, whole or not at all."""
+    from matplotlib.animation import PillowWriter
+
+    if file.suffix not in ANIMATIONS:
+        raise wrong_ending(file, ANIMATIONS)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "motion.gif"  # the writer reads the format off the name, so it gets one of its own
+        writer = PillowWriter(fps=PER_SECOND)
+        with writer.saving(picture.figure, made, dpi=90):
+            for frame in range(len(picture.positions)):
+                picture.show(frame)
+                writer.grab_frame()
+                picture.figure.set_layout_engine("none")  # laid out once: nothing but the dots may move
+        write_bytes(file, made.read_bytes())
+
+
+def _caption(motion: Motion, time: float) -> str:
+    place = motion.part_at(time)
+    return f"{motion.parts[place]} ({place + 1} of {len(motion.parts)})"
+
+
+def _sheet(figure: Figure, vectors: RelationVectors, plane: Plane) -> Axes:
+    """Axes that say what they show, and how much of it."""
+    panel = figure.subplots()
+    sample = (
+        f"{len(vectors.heads):,} of {vectors.facts:,}" if len(vectors.heads) < vectors.facts else f"{vectors.facts:,}"
+    )
+    figure.suptitle(f"{plain(vectors.relation, 40)}: {sample} facts, every vector at unit length", fontsize=9)
+    x, y = (f"{share:.0%} of the variance of tails and queries" for share in plane.shares)
+    panel.set_xlabel(f"first direction, {x}", fontsize=9)
+    panel.set_ylabel(f"second direction, {y}", fontsize=9)
+    panel.set_aspect("equal")
+    quiet(panel)
+    return panel
+
+
+def _join(panel: Axes, starts: Float[np.ndarray, "n 2"], ends: Float[np.ndarray, "n 2"]) -> Any:
+    from matplotlib.collections import LineCollection
+
+    lines = LineCollection(list(np.stack([starts, ends], axis=1)), colors="0.7", linewidths=0.5, zorder=0.9)
+    return panel.add_collection(lines)
+
+
+def _frame(panel: Axes, clouds: list[Float[np.ndarray, "_ 2"]]) -> None:
+    """A square with room for all that is seen, in a motion from the first frame on."""
+    everything = np.concatenate(clouds)
+    middle = (everything.max(0) + everything.min(0)) / 2
+    half = 0.56 * float(np.ptp(everything, axis=0).max()) + 1e-6
+    panel.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
