@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from bique.analysis import Results
+
+ROOT = Path(__file__).parents[2]
 VERBS = [
     "checkup",
     "compare",
@@ -231,7 +234,7 @@ def test_compare_uses_the_split_and_the_resamples_it_is_given(
 
 
 def test_reproduce_prints_the_papers_table_beside_ours(bique: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
     done = bique("reproduce", "averages")
     assert done.code == 0, done.err
     assert ".502 ± .001" in done.out
@@ -263,6 +266,25 @@ def test_reproduce_trains_what_is_missing_and_keeps_it(
     kept = sorted(file.name for file in (tmp_path / "results" / "bique").iterdir())
     assert kept == ["wordnet-seed0.json", "wordnet-seed1.json"]
     assert "no recipe recipes/fast/wordnet.toml" in done.err
+
+
+def test_reproduce_draws_figures_and_only_them(bique: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = json.loads((ROOT / "results" / "bique" / "wn18rr-seed0.json").read_text(encoding="utf-8"))
+    found = Results(tmp_path / "results")
+    found.folder.mkdir()
+    empty = bique("reproduce", "figure2", "--out", "sizes.svg")
+    assert empty.code == 1
+    assert "nothing of figure 2 was run yet" in empty.err
+    for size in (32, 256):
+        found.add(given, f"figure2/wn18rr-bique-{size}")
+    done = bique("reproduce", "figure2", "--out", "sizes.svg")
+    assert done.code == 0, done.err
+    assert ".455" in done.out
+    assert "BiQUE" in (tmp_path / "sizes.svg").read_text(encoding="utf-8")
+    refused = bique("reproduce", "table5", "--out", "table.svg")
+    assert refused.code == 1
+    assert "use --markdown or --json" in refused.err
 
 
 def test_reproduce_says_what_it_cannot_train(bique: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

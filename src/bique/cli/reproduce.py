@@ -20,7 +20,7 @@ def reproduce(
     results: Annotated[Path, typer.Option(help="The folder of results.")] = Path("results"),
     recipes: Annotated[Path, typer.Option(help="The folder of recipes, for --run.")] = Path("recipes"),
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
-    out: Annotated[Path, typer.Option(help="Where a figure goes: a .svg or .png file.")] = Path("figure3.svg"),
+    out: Annotated[Path | None, typer.Option(help="Where a figure goes: a .svg or .png file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a table of the paper beside ours.
@@ -35,9 +35,12 @@ def reproduce(
     from bique.cli.tables import plain_table
     from bique.errors import UserError
 
+    if out is not None and not table.startswith("figure"):
+        raise UserError(f"--out is for a figure, and {table} is none; for a table use --markdown or --json")
     if table == "figure3":
         from bique.analysis.plots import hyperbolic_paths, save
 
+        out = out or Path("figure3.svg")
         save(hyperbolic_paths(), out)
         note(f"written: {out}")
         return
@@ -48,6 +51,9 @@ def reproduce(
         for one in wanted(table, seeds):
             _train(one, found, recipes)
     made = reproduced(table, found)
+    if out is not None:
+        _draw_sizes(found, out)
+        note(f"written: {out}")
     if as_json:
         print_json({"title": made.title, "headings": made.headings, "rows": made.rows, "notes": made.notes})
         return
@@ -67,6 +73,17 @@ def reproduce(
             screen.print(Text(f"{graph}: {' · '.join(row[made.on_screen :])}", style="dim"), soft_wrap=True)
     for line in made.notes:
         screen.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def _draw_sizes(results: Results, out: Path) -> None:
+    from bique.analysis.plots import metric_by_size, save
+    from bique.analysis.reproduce import sizes_measured
+    from bique.errors import UserError
+
+    points = {name: line for name, line in sizes_measured(results, "hits_at_1").items() if line}
+    if not points:
+        raise UserError(f"{results.folder}: nothing of figure 2 was run yet; use --run")
+    save(metric_by_size(points, "hits_at_1"), out)
 
 
 def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
