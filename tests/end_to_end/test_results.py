@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +14,31 @@ from bique.analysis.results import recipe_of, what_decides
 from bique.config import load_config, parse_config
 
 ROOT = Path(__file__).parents[2]
+BENCHMARKS = ROOT / "benchmarks"
 RESULTS = Results(ROOT / "results")
 RECIPES = sorted((ROOT / "recipes").rglob("*.toml"))
 
 
+def load_benchmark(name: str) -> Any:
+    spec = spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def read_json(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
 def test_the_readme_has_the_table_of_averages() -> None:
     table = reproduce("averages", RESULTS).markdown()
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8"), f"README.md must hold this table:\n{table}"
+
+
+def test_the_readme_has_the_measured_steps() -> None:
+    table = load_benchmark("training_step").markdown(read_json(BENCHMARKS / "training_step.json"))
     assert table in (ROOT / "README.md").read_text(encoding="utf-8"), f"README.md must hold this table:\n{table}"
 
 
