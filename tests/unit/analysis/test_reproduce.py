@@ -193,3 +193,12 @@ def test_a_recipes_line_says_what_was_measured_or_why_not(results: Results) -> N
     assert line.endswith("seeds: 3, 51 s of training on NVIDIA H200.")
     assert measured(None, "yago3-10") == "Not measured: data not reached."
     assert measured(None, "fb15k-237") == "Not measured: not run."
+
+
+def test_a_setting_that_an_older_result_does_not_have_counts_as_its_default(results: Results) -> None:
+    younger = result(seed=3)
+    younger["settings"]["training"]["precision"] = "auto"
+    results.add(younger, "bique/wn18rr")
+    found = results.of("bique/wn18rr")
+    assert found is not None
+    assert len(found.results) == 4
