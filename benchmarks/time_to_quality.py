@@ -17,6 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from bique.analysis.plots import save
+from bique.analysis.plots.figures import new_figure, style
 from bique.config import override, parse_config, read_recipe
 from bique.runs import Run
 from bique.runs.run import open_graph
@@ -44,22 +46,16 @@ def first_reached(curve: list[dict[str, Any]], level: float) -> float | None:
 
 
 def plot(curves: dict[str, list[dict[str, Any]]], level: float, file: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
-    for (name, curve), style in zip(curves.items(), ["-", "--", ":", "-."] * len(curves), strict=False):
-        axes.plot([one["seconds"] for one in curve], [one["valid_mrr"] for one in curve], style, label=name)
-    axes.axhline(level, color="0.6", linewidth=0.8)
-    axes.set(xlabel="seconds of training", ylabel="validation MRR", xscale="log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(ScalarFormatter())
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.legend(frameon=False)
-    figure.savefig(file, dpi=150)
+    figure = new_figure(7, 4.2)
+    panel = figure.subplots()
+    for place, (name, curve) in enumerate(curves.items()):
+        drawn = style(place)
+        points = [one["seconds"] for one in curve], [one["valid_mrr"] for one in curve]
+        panel.plot(*points, color=drawn.colour, linestyle=drawn.line, marker=drawn.marker, markersize=3, label=name)
+    panel.axhline(level, color="0.6", linewidth=0.8)
+    panel.set(xlabel="seconds of training", ylabel="validation MRR", xlim=(0, None))
+    panel.legend(frameon=False)
+    save(figure, file)
 
 
 def main() -> None:
