@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+import json
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bique.analysis import Results, measured, reproduce
 from bique.analysis.results import recipe_of, what_decides
-from bique.config import load_config, parse_config
+from bique.config import load_config
 
 ROOT = Path(__file__).parents[2]
+BENCHMARKS = ROOT / "benchmarks"
 RESULTS = Results(ROOT / "results")
 RECIPES = sorted((ROOT / "recipes").rglob("*.toml"))
 
 
+def load_benchmark(name: str) -> Any:
+    spec = spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def read_json(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
 def test_the_readme_has_the_table_of_averages() -> None:
     table = reproduce("averages", RESULTS).markdown()
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8"), f"README.md must hold this table:\n{table}"
+
+
+def test_the_readme_has_the_measured_steps() -> None:
+    table = load_benchmark("training_step").markdown(read_json(BENCHMARKS / "training_step.json"))
     assert table in (ROOT / "README.md").read_text(encoding="utf-8"), f"README.md must hold this table:\n{table}"
 
 
@@ -34,6 +56,17 @@ def test_a_result_was_made_with_the_recipe_of_its_name(recipe: str) -> None:
     assert found is not None
     config = load_config(ROOT / "recipes" / f"{recipe}.toml")
     mine = {"settings": config.model_dump(mode="json", exclude_none=True)}
-    for one in found.results:
-        then = {"settings": parse_config(one["settings"]).model_dump(mode="json", exclude_none=True)}
-        assert what_decides(then) == what_decides(mine)
+    assert all(what_decides(one) == what_decides(mine) for one in found.results)
+
+
+def test_the_documentation_has_the_geometry_of_wn18rr() -> None:
+    record = read_json(ROOT / "results" / "geometry-wn18rr.json")
+    page = (ROOT / "docs" / "geometry.md").read_text(encoding="utf-8")
+    for one in record["relations"]:
+        learned, facts = one["geometry"], one["facts"]
+        medians = [f"{learned[name]['median']:.2f}" for name in ("angle", "rapidity", "modulus")]
+        shown = [f"`{learned['relation']}`", f"{facts['facts']:,}", facts["category"], f"{facts['hierarchy']:.2f}"]
+        shown += [*medians, f"{learned['translation']:.2f}", f"{learned['near_null']} of {learned['units']}"]
+        assert f"| {' | '.join(shown)} |" in page
+    found = record["hierarchy_and_rapidity"]
+    assert f"{found['rho']:.2f} [{found['low']:.2f} {found['high']:.2f}]" in page

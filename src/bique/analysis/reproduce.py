@@ -233,8 +233,9 @@ def _fast(results: Results) -> Table:
             seconds = "" if found is None else f"{found.seconds:.0f} s"
             hardware = "" if found is None else _all_hardware(found)
             rows.append([data, name, *printed, *_means(found), seconds, hardware])
-    headings = ["dataset", "recipe", "paper MRR", "H@3", "our MRR", "H@3", "seeds", "training", "hardware"]
-    return Table(table["title"], headings, rows, [table["paper"], "ours: mean ± standard deviation over the seeds"])
+    headings = ["dataset", "settings", "paper MRR", "H@3", "our MRR", "H@3", "seeds", "training", "hardware"]
+    notes = [table["paper"], "ours: mean ± standard deviation over the seeds"]
+    return Table(table["title"], headings, rows, notes, on_screen=7)
 
 
 def measured(found: Seeds | None, data: str) -> str:

@@ -123,8 +123,8 @@ def _protocol(result: dict[str, Any]) -> Protocol:
 
 
 def what_decides(result: dict[str, Any]) -> dict[str, Any]:
-    """The settings that decide a figure."""
-    settings = result["settings"]
+    """The settings that decide a figure; one that is younger than the result has its default."""
+    settings = parse_config(result["settings"]).model_dump(mode="json")
     training = {key: value for key, value in settings["training"].items() if key not in _INDIFFERENT}
     return settings | {"training": training, "evaluation": None}
 

@@ -10,7 +10,7 @@ import typer
 from bique.cli.screen import AsJson
 
 if TYPE_CHECKING:
-    from bique.analysis import Results, Wanted
+    from bique.analysis import Results, Table, Wanted
 
 
 def reproduce(
@@ -27,12 +27,9 @@ def reproduce(
 
     [dim]Example:[/] bique reproduce averages
     """
-    from rich.text import Text
-
     from bique.analysis import Results, wanted
     from bique.analysis import reproduce as reproduced
-    from bique.cli.screen import note, print_json, screen
-    from bique.cli.tables import plain_table
+    from bique.cli.screen import note, print_json
     from bique.errors import UserError
 
     if out is not None and not table.startswith("figure"):
@@ -56,10 +53,18 @@ def reproduce(
         note(f"written: {out}")
     if as_json:
         print_json({"title": made.title, "headings": made.headings, "rows": made.rows, "notes": made.notes})
-        return
-    if markdown:
+    elif markdown:
         print(made.markdown())
-        return
+    else:
+        _show(made)
+
+
+def _show(made: Table) -> None:
+    from rich.text import Text
+
+    from bique.cli.screen import screen
+    from bique.cli.tables import plain_table
+
     shown = plain_table(made.title)
     for place, heading in enumerate(made.headings[: made.on_screen]):
         shown.add_column(heading, justify="left" if place < 2 else "right", overflow="fold")

@@ -23,8 +23,9 @@ class ObjectiveConfig(Section):
     """softmax: cross-entropy, which gives the published numbers. logistic: the sum of log(1 + exp(±score)), which is
     what the paper prints. binary: all known tails of (h, r) in train at once (1-N), the mean over all candidates. With
     negatives only: margin and self_adversarial."""
-    target_weight: Literal["none", "degree"] = "none"
-    """degree: each triple counts 0.1 + 0.9·deg(target)/max deg. Parity: the published WN18RR figures use it."""
+    target_weight: Literal["none", "degree", "rarity"] = "none"
+    """degree: each triple counts 0.1 + 0.9·deg(target)/max deg. Parity: the published WN18RR figures use it. rarity: it
+    counts the less the more answers (h, r) and (t, r⁻¹) have, 1/√(both + 6), as RotatE was published (subsampling)."""
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """ε: a target's label is 1 − ε, and ε is shared by all candidates."""
     smoothing_share: Literal["textbook", "published"] = "textbook"

@@ -42,7 +42,7 @@ class CapturedSteps:
         self.planned = range(0)
         self.order: Tensor | None = None
         self.precision: Precision = engine.precision
-        self.note: str | None = None
+        self.note = "the first step is compiled, which takes some seconds" if engine.compiles else None
 
     def set_rate(self, rate: float) -> None:
         self.engine.set_rate(rate)

@@ -65,6 +65,8 @@ class Engine:
                 f"training.precision = {config.training.precision!r} is for products over all candidates; this model "
                 "or loss has none: use 'auto' or 'fp32'"
             )
+        self.compiles = self.fuses and (self.front is None or isinstance(self.front, RowsFront))
+        """Before its first step."""
         self.rule = make_rule(config.optimizer)
         self.steps_done = torch.zeros((), device=model.entity.device)
         """Adam's corrections need it where the step runs."""

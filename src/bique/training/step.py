@@ -45,18 +45,21 @@ class Objective:
     penalty: PenaltyConfig
     target_weight: Float[Tensor, "entities"] | None = None
     direction_weight: Float[Tensor, "relations"] | None = None
+    answer_counts: AnswerCounts | None = None
     known: KnownTails | None = None
 
     @classmethod
     def of(cls, config: RunConfig, graph: Graph, device: torch.device) -> Objective:
-        targets = directions = known = None
+        targets = directions = counts = known = None
         if config.objective.target_weight == "degree":
             targets = degree_weights(torch.from_numpy(graph.degrees)).to(device)
+        if config.objective.target_weight == "rarity":
+            counts = AnswerCounts.of(graph, device)
         if config.objective.sampler == "bernoulli":
             directions = bernoulli_weights(graph).to(device)
         if config.objective.loss == "binary":
             known = KnownTails.of(graph, device)
-        return cls(config.objective, config.penalty, targets, directions, known)
+        return cls(config.objective, config.penalty, targets, directions, counts, known)
 
     def __call__(self, model: Model, batch: Int[Tensor, "batch 3"]) -> Float[Tensor, ""]:
         terms = self.terms(model, batch)
@@ -67,6 +70,8 @@ class Objective:
         """How much each triple counts in the loss."""
         if self.target_weight is not None:
             return self.target_weight[triples[..., 2]]
+        if self.answer_counts is not None:
+            return self.answer_counts.rarity(triples)
         return None if self.direction_weight is None else self.direction_weight[triples[..., 1]]
 
     def terms(self, model: Model, batch: Int[Tensor, "batch 3"]) -> Terms:
@@ -126,6 +131,31 @@ class Objective:
             entity=options.entity,
             relation_weight=options.relation,
         )
+
+
+class AnswerCounts(NamedTuple):
+    """How many tails each (head, relation) has in train, both directions."""
+
+    keys: Int[Tensor, "queries"]
+    """head · relations + relation, ascending."""
+    counts: Float[Tensor, "queries"]
+    num_relations: int
+    """The inverse ones included."""
+
+    @classmethod
+    def of(cls, graph: Graph, device: torch.device) -> AnswerCounts:
+        answers = train_answers(graph)
+        keys, counts = torch.from_numpy(answers.keys), torch.from_numpy(np.diff(answers.starts)).float()
+        return cls(keys.to(device), counts.to(device), graph.num_directed_relations)
+
+    def rarity(self, triples: Int[Tensor, "*n 3"]) -> Float[Tensor, "*n"]:
+        """1/√(n(h, r) + n(t, r⁻¹) + 6) of training triples: the published counts begin at 4, not at 1."""
+        heads, relations, tails = triples.long().unbind(-1)
+        inverse = (relations + self.num_relations // 2) % self.num_relations
+        return (self._count(heads, relations) + self._count(tails, inverse) + 6).rsqrt()
+
+    def _count(self, heads: Tensor, relations: Tensor) -> Tensor:
+        return self.counts[torch.searchsorted(self.keys, heads * self.num_relations + relations)]
 
 
 class KnownTails(NamedTuple):

@@ -38,6 +38,7 @@ BINARY: dict[str, Any] = {
 VARIANTS: dict[str, dict[str, Any]] = {
     "softmax": {},
     "weighted": {"objective": {"target_weight": "degree"}},
+    "rare triples count more": {"objective": {"target_weight": "rarity"}},
     "logistic, weighted": {"objective": {"loss": "logistic", "target_weight": "degree"}},
     "smoothed": {"objective": {"label_smoothing": 0.1}},
     "logistic, smoothed": {"objective": {"loss": "logistic", "label_smoothing": 0.1}},

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from bique.runs import Run, read_checkpoint
 from bique.training import Session, Silent, StopRequest, make_plan, train
 from bique.training.batches import Batches
 from bique.training.session import NotFiniteError
-from bique.training.step import take_step
+from bique.training.step import AnswerCounts, take_step
 
 
 def settings(directory: Path, **training: Any) -> RunConfig:
@@ -301,6 +302,17 @@ def test_target_weights_follow_the_degree_over_head_and_tail(small_graph: Graph)
         degrees[tail] += 1
     expected = [0.1 + 0.9 * degree / max(degrees) for degree in degrees]
     assert degree_weights(torch.from_numpy(small_graph.degrees)).tolist() == pytest.approx(expected)
+
+
+def test_rare_triples_count_more(small_graph: Graph) -> None:
+    both = [tuple(one) for one in small_graph.both_directions(small_graph.train).tolist()]
+    counts = Counter((head, relation) for head, relation, _ in set(both))
+    found = AnswerCounts.of(small_graph, torch.device("cpu")).rarity(torch.tensor(both))
+    expected = [
+        (counts[head, relation] + counts[tail, small_graph.inverse(relation)] + 6) ** -0.5
+        for head, relation, tail in both
+    ]
+    assert found.tolist() == pytest.approx(expected)
 
 
 def test_cuda_asked_for_where_there_is_none_is_one_sentence(small_graph_directory: Path, tmp_path: Path) -> None:
