@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -363,6 +364,12 @@ def test_a_model_that_needs_its_graph_finds_it_where_it_is_said_to_be(
         assert done.code == 0, done.err
 
 
+def test_a_checkup_says_a_thing_on_one_line(bique: Command, small_graph_directory: Path) -> None:
+    lines = [line.strip() for line in bique("checkup", small_graph_directory).out.splitlines()]
+    assert any(re.fullmatch(r"Training facts per entity: mean [\d.]+, median \d+, most \d+", line) for line in lines)
+    assert "Relations (1-1: 2, N-1: 1)" in lines
+
+
 def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Path, tmp_path: Path) -> None:
     done = bique("geometry", run, "--parquet", tmp_path / "geometry.parquet")
     assert done.code == 0, done.err
@@ -376,7 +383,7 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
     told = [one for one in found["compositions"] if one["relation"] == "c parent"]
     assert told  # next to it in the tree is often a child of the same
     for one in told:
-        assert f"{one['first']} then {one['second']} is it in {one['share']:.0%}" in words
+        assert f"“{one['first']}” then “{one['second']}” leads where it leads in {one['share']:.0%}" in words
         assert f"{one['product_distance']:.2f} away from it" in words
     assert json.loads(bique("geometry", run, "--relation", "c parent", "--json").out)["compositions"] == told
 

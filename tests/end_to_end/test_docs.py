@@ -30,21 +30,26 @@ def commands(code: str) -> list[str]:
     return [line.removeprefix("$ ") for line in joined.splitlines() if line.startswith("$ ")]
 
 
-def run_command(command: str, bique: Any, folder: Path) -> None:
-    """`bique …` in this process (it is quicker); anything else by the shell."""
+def run_command(command: str, bique: Any, folder: Path) -> str:
+    """What it printed. `bique …` runs in this process (it is quicker); anything else by the shell."""
     words = shlex.split(command, comments=True)
     if words[:3] == ["python", "-m", "bique"]:
         words = words[2:]
     if words[0] == "bique":
         done = bique(*words[1:])
         assert done.code == 0, f"{command}\n{done.err}"
-        return
+        return f"{done.err}\n{done.out}\n"
     if words[0] == "python":
         words[0] = sys.executable
-    shell = subprocess.run(
-        shlex.join(words) if words[0] == sys.executable else command, shell=True, cwd=folder, check=False
-    )
+    line = shlex.join(words) if words[0] == sys.executable else command
+    shell = subprocess.run(line, shell=True, cwd=folder, check=False, stdout=subprocess.PIPE, text=True)
     assert shell.returncode == 0, command
+    return shell.stdout
+
+
+def bare_words(text: str) -> str:
+    """Without figures, bars and lines: another processor adds up in another order, another screen breaks elsewhere."""
+    return " ".join(["", *re.findall(r"[^\W\d_]+", text), ""])
 
 
 @pytest.mark.slow
@@ -56,6 +61,7 @@ def test_the_blocks_of_a_page_run_in_order(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
     names: dict[str, Any] = {}
+    printed = ""
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
         if block["reason"]:
             continue
@@ -63,7 +69,29 @@ def test_the_blocks_of_a_page_run_in_order(
             exec(compile(block["code"], str(page), "exec"), names)
         elif block["kind"] == "console":
             for command in commands(block["code"]):
-                run_command(command, bique, tmp_path)
+                printed += run_command(command, bique, tmp_path)
+        elif block["kind"] == "text" and printed:  # an excerpt: each of its lines was printed by a command above it
+            for line in block["code"].splitlines():
+                assert bare_words(line) in bare_words(printed), f"{page.name} quotes what was not printed: {line}"
+
+
+# taken with a browser of the report that the page writes
+SCREENSHOTS = {"report.png": "report.html", "relation.png": "report.html"}
+
+
+def test_the_pictures_of_the_tutorial_are_those_that_its_commands_write() -> None:
+    page = ROOT / "docs" / "tutorial.md"
+    text = page.read_text(encoding="utf-8")
+    words = [shlex.split(line) for block in BLOCK.finditer(text) for line in commands(block["code"])]
+    written = {line[line.index("--out") + 1] for line in words if "--out" in line}
+    shown = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", text)
+    assert len(shown) >= 5
+    for alternative, link in shown:
+        picture = page.parent / link
+        assert picture.is_file(), link
+        assert SCREENSHOTS.get(picture.name, picture.name) in written, f"no command of the page writes {picture.name}"
+        assert len(alternative) > 20, f"{link} says too little to whoever does not see it"
+    assert {picture.name for picture in (page.parent / "tutorial").iterdir()} == {Path(link).name for _, link in shown}
 
 
 def test_every_page_is_in_the_menu_and_every_link_leads_somewhere() -> None:

@@ -145,9 +145,10 @@ def compositions(model: BiQUE, graph: Graph) -> dict[int, list[str]]:
     """Relation → the pairs of relations that lead where it leads, and how far their learned product is from it."""
     lines: dict[int, list[str]] = {}
     for one in learned_compositions(model, graph):
-        line = f"{one.first} then {one.second} is it in {one.share:.0%} of the cases; the product of the two is "
-        place = graph.relations.index(one.relation)
-        lines.setdefault(place, []).append(f"{line}{one.product_distance:.2f} away from it (0: the same, 1: unrelated)")
+        # in quotes: a name may be a sentence itself
+        found = f"“{one.first}” then “{one.second}” leads where it leads in {one.share:.0%} of the cases; "
+        distance = f"the product of the two is {one.product_distance:.2f} away from it (0: the same, 1: unrelated)"
+        lines.setdefault(graph.relations.index(one.relation), []).append(f"{found}{distance}")
     return lines
 
 

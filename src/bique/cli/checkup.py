@@ -74,7 +74,7 @@ def _splits(found: Checkup) -> Table:
 def _relations(found: Checkup) -> Table:
     from rich.text import Text
 
-    kinds = ", ".join(f"{count} are {category}" for category, count in found.categories.items() if count)
+    kinds = ", ".join(f"{category}: {count}" for category, count in found.categories.items() if count)
     table = _table(f"Relations ({kinds})", "relation", "category", "facts", "tails per head", "heads per tail")
     for row in found.relations[:MOST_RELATIONS]:
         averages = f"{row.tails_per_head:.2f}", f"{row.heads_per_tail:.2f}"
@@ -103,6 +103,7 @@ def _degrees(found: Checkup) -> Table:
     median, largest = found.degrees.quantiles["0.5"], found.degrees.quantiles["1"]
     title = f"Training facts per entity: mean {found.degrees.mean:.1f}, median {median}, most {largest:,}"
     table = _table(title, "facts", "entities", "")
+    table.min_width = len(title)  # or its last word goes to a line of its own
     table.columns[2].justify = "left"
     for one in found.degrees.histogram:
         span = f"{one.low:,}" if one.low == one.high else f"{one.low:,}–{one.high:,}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,19 +94,23 @@ def relation_motion(model: Model, graph: Graph, relation: str, most: int = 200, 
 
 def save_motion(picture: MotionPicture, file: Path) -> None:
     """Write a .gif that runs for ever, whole or not at all."""
-    from matplotlib.animation import PillowWriter
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
 
     if file.suffix not in ANIMATIONS:
         raise wrong_ending(file, ANIMATIONS)
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "motion.gif"  # the writer reads the format off the name, so it gets one of its own
-        writer = PillowWriter(fps=PER_SECOND)
-        with writer.saving(picture.figure, made, dpi=90):
-            for frame in range(len(picture.positions)):
-                picture.show(frame)
-                writer.grab_frame()
-                picture.figure.set_layout_engine("none")  # laid out once: nothing but the dots may move
-        write_bytes(file, made.read_bytes())
+    picture.figure.set_dpi(90)
+    # drawn here, not by matplotlib's writer: that one draws every frame twice
+    canvas = FigureCanvasAgg(picture.figure)
+    frames: list[Any] = []
+    for frame in range(len(picture.positions)):
+        picture.show(frame)
+        canvas.draw()
+        picture.figure.set_layout_engine("none")  # laid out once: nothing but the dots may move
+        frames.append(Image.fromarray(np.array(canvas.buffer_rgba())).convert("RGB"))
+    made = BytesIO()
+    frames[0].save(made, "gif", save_all=True, append_images=frames[1:], duration=1000 // PER_SECOND, loop=0)
+    write_bytes(file, made.getvalue())
 
 
 def _caption(motion: Motion, time: float) -> str:
