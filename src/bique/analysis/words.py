@@ -17,8 +17,6 @@ from bique.models import BiQUE
 
 # directions that end up so much shorter than the others count for nothing in a score
 ERASED = 0.1
-# of an entity's length: hardly, a little, plainly, far
-SHIFTS = (0.05, 0.5, 1.0)
 CATEGORIES = {
     "1-1": "a head has about one tail, a tail about one head",
     "1-N": "a head often has several tails, a tail about one head",
@@ -52,8 +50,8 @@ def facts_in_words(pattern: RelationPattern) -> list[str]:
     if pattern.facts:
         lines += [
             f"{_ways(pattern.symmetry)}: {pattern.symmetry:.0%} of its facts hold the other way round, too",
-            f"{_circles(pattern.hierarchy)}: {pattern.hierarchy:.0%} of the pairs that it connects are not in a cycle; "
-            f"tree-likeness {pattern.tree:.2f} (1: a tree)",
+            f"{_circles(pattern.hierarchy)}: {pattern.hierarchy:.0%} of the pairs that it connects are not in a cycle",
+            f"without arrows, {1 - pattern.tree:.0%} of its links close a ring (a tree has none)",
         ]
     if pattern.partner:
         lines.append(f"most like {pattern.partner}, with which it shares half of its pairs or more")
@@ -111,17 +109,18 @@ def _of_a_turn(degrees: float) -> str:
     return ""
 
 
-def in_short(pattern: RelationPattern, found: RelationGeometry | None) -> str:
-    """One sentence about the facts, and one about the movement if there is something learned to speak of."""
+def in_short(pattern: RelationPattern, found: RelationGeometry | None, outstanding: str | None = None) -> str:
+    """A sentence about the facts, one about the movement if something was learned, and what makes it stand out."""
     line = f"In the facts {CATEGORIES[pattern.category]}; {_ways(pattern.symmetry)}."
     if found is None or not len(found.modulus):
         return line
-    far = ("hardly at all", "a little", "a good deal", "far")[int(np.digitize(found.translation, SHIFTS))]
+    far = f"by {found.translation:.0%} of an entity's length"
     turn = f"turns it by {_number(np.degrees(found.median('angle')), 0)}°"
     long, short = _lengths(found)
     erased = short <= ERASED * long
     kept = "keeps half of its directions and all but erases the others" if erased else "keeps all of its directions"
-    return f"{line} To get from a head to its tails the model shifts the head {far}, {turn} and {kept}."
+    line = f"{line} To get from a head to its tails the model shifts the head {far}, {turn} and {kept}."
+    return f"{line} {outstanding[0].upper()}{outstanding[1:]}." if outstanding else line
 
 
 def stands_out(learned: list[RelationGeometry], place: int) -> str | None:

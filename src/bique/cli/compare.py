@@ -15,7 +15,7 @@ def compare(
         list[Path], typer.Argument(help="Two or more runs; the first is what the others are compared with.")
     ],
     split: Annotated[str, typer.Option(help="valid or test.")] = "test",
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 10_000,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the differences.")] = 10_000,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs on the same questions by a paired bootstrap; unlike protocols are refused.
@@ -37,6 +37,8 @@ def compare(
         print_json(found.as_dict())
         return
     labels = run_names(found.runs)
-    screen.print(results_table(dict(zip(labels, found.evaluations, strict=True)), resamples))
+    # a run's own interval is the one that train and evaluate print
+    own = found.runs[0].config.evaluation.resamples
+    screen.print(results_table(dict(zip(labels, found.evaluations, strict=True)), own))
     screen.print(comparison_table(labels, found.differences))
     screen.print(Text("a difference whose interval holds 0 may be chance", style="dim"))

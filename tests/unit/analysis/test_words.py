@@ -42,7 +42,13 @@ def test_a_quaternion_turns_and_stretches_nothing() -> None:
     assert told.stretch == "stretches it by 1.00 one way and squeezes it by 1.00 another"
     assert told.null is None
     short = in_short(PATTERN, learned(turn))
-    assert short.endswith("the model shifts the head a little, turns it by 90° and keeps all of its directions.")
+    moved = (
+        "the model shifts the head by {:.0%} of an entity's length, turns it by 90° and keeps all of its directions."
+    )
+    assert short.endswith(moved.format(learned(turn).translation))
+    assert in_short(PATTERN, learned(turn), "of all 3 relations it turns the most").endswith(
+        "directions. Of all 3 relations it turns the most."
+    )
 
 
 def test_a_relation_whose_biquaternions_are_all_null_has_dashes() -> None:
@@ -54,9 +60,10 @@ def test_a_relation_whose_biquaternions_are_all_null_has_dashes() -> None:
 
 
 def test_facts_are_told_with_the_figure_behind_each_word() -> None:
-    one_way, partner = facts_in_words(PATTERN)[1:3], facts_in_words(PATTERN)[3]
+    *one_way, rings, partner = facts_in_words(PATTERN)[1:]
     assert one_way[0] == "it goes one way: 2% of its facts hold the other way round, too"
     assert one_way[1].startswith("it leads on and does not come back: 97% of the pairs")
+    assert rings.startswith("without arrows, ")
     assert partner.startswith("most like s⁻¹")
     assert "it goes both ways: 90%" in facts_in_words(replace(PATTERN, symmetry=0.9))[1]
     assert len(facts_in_words(replace(PATTERN, facts=0, partner=None))) == 1

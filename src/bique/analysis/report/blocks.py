@@ -39,7 +39,7 @@ def _block(
     figures = f"{pattern.facts:,} facts, MRR {number(metrics.mrr if metrics else None)}"
     title = element("summary", name(pattern.relation), " ", element("span", figures, class_="small"))
     parts: list[Content] = [
-        element("p", in_short(pattern, learned[relation] if learned else None), class_="short"),
+        element("p", _short(pattern, learned, relation, count), class_="short"),
         _examples(one.graph, relation),
         element("h4", "In the facts"),
         bullets(map(sentence, facts_in_words(pattern))),
@@ -47,10 +47,10 @@ def _block(
         element("p", _answers(one, pattern.relation)),
     ]
     if learned is not None:
-        high, forward = rapidity_range(learned), learned[:count]
+        high = rapidity_range(learned)
         meaning = element("a", "What shifting, turning and stretching mean", href=f"#run-{place}-meaning")
         parts += [
-            _moves("What it does to a head", learned[relation], high, stands_out(forward, relation)),
+            _moves("What it does to a head", learned[relation], high),
             _moves("What its inverse does to a tail, back to the heads", learned[one.graph.inverse(relation)], high),
             element("p", meaning),
         ]
@@ -101,7 +101,13 @@ def _answers(one: Told, relation: str) -> str:
     )
 
 
-def _moves(title: str, found: RelationGeometry, high: int, outstanding: str | None = None) -> Markup:
+def _short(pattern: RelationPattern, learned: list[RelationGeometry] | None, relation: int, count: int) -> str:
+    if learned is None:
+        return in_short(pattern, None)
+    return in_short(pattern, learned[relation], stands_out(learned[:count], relation))
+
+
+def _moves(title: str, found: RelationGeometry, high: int) -> Markup:
     """The sentences of `bique geometry --relation`, with histograms over the blocks and a sketch."""
     told = movement(found)
     angles = histogram(found.angle, 0.0, np.pi, "histogram of the turns, from 0 to 180°")
@@ -113,7 +119,7 @@ def _moves(title: str, found: RelationGeometry, high: int, outstanding: str | No
         sentence(told.scale),
         sentence(told.together),
     ]
-    lines += [sentence(line) for line in (told.null, outstanding) if line]
+    lines += [sentence(told.null)] if told.null else []
     sketch = moved_letter(found)
     drawn = sketch and element(
         "figure", sketch, element("figcaption", "A sketch: the letter F before (dashed) and after (solid)")

@@ -74,7 +74,7 @@ def _differences(group: list[Told]) -> Markup | None:
     """Each later run minus the first, on the same questions."""
     if len(group) < 2:
         return None
-    found = compare([one.run for one in group], "test", group[0].run.config.evaluation.resamples)
+    found = compare([one.run for one in group], "test")
     rows = []
     for one, differences in zip(group[1:], found.differences, strict=True):
         cells = [
