@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 import torch
 from training_step import median_ms
@@ -19,23 +18,10 @@ from training_step import median_ms
 from bique.atomic import write_text
 from bique.config import load_config
 from bique.graph.catalog import locate
+from bique.models import MODELS
 from bique.training import Session
 
 RECIPES = Path(__file__).parents[1] / "recipes"
-
-
-def markdown(record: dict[str, Any]) -> str:
-    """The table of docs/models.md, which a test makes anew from the file."""
-    lines = [
-        f"| {record['dataset']}, {record['hardware']} | batch | step | per query | BiQUE = 1 |",
-        "|---|---|---|---|---|",
-    ]
-    reference = None
-    for name, batch, step in record["rows"]:
-        per_query = 1000 * step / batch
-        reference = reference or per_query
-        lines.append(f"| {name} | {batch:,} | {step:.3g} ms | {per_query:.3g} µs | {per_query / reference:.2f} |")
-    return "\n".join(lines)
 
 
 def main() -> None:
@@ -47,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     graph = locate(options.dataset)
-    names = options.names or sorted(file.parent.name for file in RECIPES.glob(f"*/{options.dataset}.toml"))
+    names = options.names or [name for name in MODELS if (RECIPES / name / f"{options.dataset}.toml").exists()]
     names = ["bique", *(name for name in names if name != "bique")]
     print(f"{options.dataset}, {device.type}, torch {torch.__version__}, median of {options.steps} steps")
     print(f"{'':12}{'batch':>7}{'ms':>10}{'us/query':>10}{'BiQUE = 1':>11}")

@@ -278,6 +278,7 @@ def test_reproduce_draws_figures_and_only_them(bique: Command, tmp_path: Path, m
     assert empty.code == 1
     assert "nothing of figure 2 was run yet" in empty.err
     for size in (32, 256):
+        given["settings"]["model"]["units"] = size // 8
         found.add(given, f"figure2/wn18rr-bique-{size}")
     done = bique("reproduce", "figure2", "--out", "sizes.svg")
     assert done.code == 0, done.err
@@ -286,6 +287,10 @@ def test_reproduce_draws_figures_and_only_them(bique: Command, tmp_path: Path, m
     refused = bique("reproduce", "table5", "--out", "table.svg")
     assert refused.code == 1
     assert "use --markdown or --json" in refused.err
+    for options in (["--json"], ["--run"], ["--markdown"], ["--seeds", "2"]):
+        ignored = bique("reproduce", "figure3", *options)
+        assert ignored.code == 1, options
+    assert bique("reproduce", "table2", "--json", "--markdown").code == 1
 
 
 def test_reproduce_says_what_it_cannot_train(bique: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from bique.analysis.results import Results, Seeds
 from bique.errors import unknown
 from bique.evaluation.metrics import MEANS
+from bique.runs import hardware_of
 
 TABLES = ("table2", "table3", "table4", "averages", "table5", "table6", "figure2", "fast")
 SUBSTITUTES = {"yago3-10": "yago3-10-quarter", "atomic": "atomic-sub"}
@@ -101,7 +102,7 @@ def _main(name: str, results: Results) -> Table:
     for data in table["datasets"]:
         for system, row in table["rows"].items():
             if data in row:
-                rows.append([data, system, "paper", *_printed(row[data]), ""])
+                rows.append([data, system, row.get("source", "paper"), *_printed(row[data]), ""])
                 rows.append(["", "", "ours", *_ours(results.of(_recipe(row, data)), data)])
         rows += _substitute(results, data, [(system, row["model"]) for system, row in table["rows"].items()])
     notes = [table["paper"], "ours: the best of its seeds by test MRR, as the paper chose; `averages` has the means"]
@@ -156,17 +157,17 @@ def _mean_row(found: Seeds | None, data: str) -> list[str]:
         f"{settings['training']['epochs']} epochs",
         str(environment.get("precision", "fp32")),
     ]
-    return [*figures, str(len(found.results)), ", ".join(chosen), _all_hardware(found), f"{found.seconds:.0f} s"]
+    return [*figures, str(len(found.results)), ", ".join(chosen), _all_hardware(found), _time(found)]
+
+
+def _time(found: Seeds) -> str:
+    """Seconds of unlike hardware have no mean."""
+    alike = len({hardware_of(result["environment"]) for result in found.results}) == 1
+    return f"{found.seconds:.0f} s" if alike else "–"
 
 
 def _all_hardware(found: Seeds) -> str:
-    return " and ".join(sorted({_hardware(result["environment"]) for result in found.results}))
-
-
-def _hardware(environment: dict[str, Any]) -> str:
-    """What was used; runs before it was recorded used the GPU that was there. Seconds on a shared one say little."""
-    name = environment.get("device") or environment["gpu"] or f"CPU, {environment['threads']} threads"
-    return f"{name}, shared" if environment.get("shared_gpu") else name
+    return " and ".join(sorted({hardware_of(result["environment"]) for result in found.results}))
 
 
 def _per_relation(results: Results) -> Table:
@@ -230,7 +231,7 @@ def _fast(results: Results) -> Table:
         for name, row in table["rows"].items():
             found = results.of(_recipe(row, data))
             printed = _printed(row[data]) if data in row else ["", ""]
-            seconds = "" if found is None else f"{found.seconds:.0f} s"
+            seconds = "" if found is None else _time(found)
             hardware = "" if found is None else _all_hardware(found)
             rows.append([data, name, *printed, *_means(found), seconds, hardware])
     headings = ["dataset", "settings", "paper MRR", "H@3", "our MRR", "H@3", "seeds", "training", "hardware"]

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from bique.atomic import write_text
-from bique.config import parse_config
+from bique.config import load_config, parse_config
 from bique.errors import UserError
 from bique.evaluation import Protocol
 from bique.evaluation.metrics import MEANS
@@ -66,32 +66,46 @@ class Seeds:
 
 
 class Results:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, recipes: Path | None = None) -> None:
+        """`recipes`: results must have been made with the recipes that lie there."""
+        self.folder, self.recipes = folder, recipes
 
     @cached_property
     def files(self) -> dict[Path, dict[str, Any]]:
-        return {file: _read(file) for file in sorted(self.folder.glob("*/*.json"))}
+        """Refused when two results of one dataset were not measured alike: tables set them side by side."""
+        found = {file: _read(file) for file in sorted(self.folder.glob("*/*.json"))}
+        first: dict[str, Path] = {}
+        for file, one in found.items():
+            other = first.setdefault(one["settings"]["dataset"], file)
+            _refuse_together(other, file, _protocol(found[other]).differences(_protocol(one)))
+        return found
 
     def of(self, recipe: str) -> Seeds | None:
-        """Refused when they were not measured alike or differ in more than their seed."""
+        """Refused when they differ in more than their seed, or from their recipe."""
         found = {file: one for file, one in self.files.items() if recipe_of(file) == recipe}
         if not found:
             return None
         files, results = list(found), list(found.values())
-        first = _protocol(results[0])
         seeds = [one["seed"] for one in results]
+        self._check_recipe(files[0], results[0])
         for file, one in found.items():
-            unlike = first.differences(_protocol(one))
+            unlike: list[str] = []
             if what_decides(one) != what_decides(results[0]):
                 unlike.append("settings")
             if one["environment"].get("precision") != results[0]["environment"].get("precision"):
                 unlike.append("precision")
             if seeds.count(one["seed"]) > 1:
                 unlike.append(f"seed {one['seed']} twice")
-            if unlike:
-                raise UserError(f"{files[0]} and {file} do not belong together ({'; '.join(unlike)}); remove one")
+            _refuse_together(files[0], file, unlike)
         return Seeds(tuple(sorted(results, key=lambda one: one["seed"])))
+
+    def _check_recipe(self, file: Path, result: dict[str, Any]) -> None:
+        recipe = self.recipes and self.recipes / f"{recipe_of(file)}.toml"
+        if recipe is None or not recipe.exists():
+            return
+        now = {"settings": load_config(recipe).model_dump(mode="json", exclude_none=True)}
+        if what_decides(now) != what_decides(result):
+            raise UserError(f"{file}: was made with other settings than {recipe} has; remove it or undo the change")
 
     def add(self, result: dict[str, Any], recipe: str) -> Path:
         file = self.folder / f"{recipe}-seed{result['seed']}.json"
@@ -100,6 +114,11 @@ class Results:
         write_text(file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
         self.__dict__.pop("files", None)
         return file
+
+
+def _refuse_together(one: Path, other: Path, unlike: list[str]) -> None:
+    if unlike:
+        raise UserError(f"{one} and {other} do not belong together ({'; '.join(unlike)}); remove one")
 
 
 def recipe_of(file: Path) -> str:
@@ -143,6 +162,7 @@ def _read(file: Path) -> dict[str, Any]:
         settings = result["settings"]
         wanted = {"model": "units", "penalty": "weight", "training": "epochs"}
         assert all(key in settings[section] for section, key in wanted.items()), "not every setting"
+        assert result["model"] == settings["model"]["name"], "its settings are of another model"
         _check_name(file, result)
         _protocol(result)
     except (OSError, ValueError, KeyError, TypeError, AssertionError, UserError) as error:

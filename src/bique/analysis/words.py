@@ -37,6 +37,8 @@ class Movement(NamedTuple):
     turn: str
     stretch: str
     scale: str
+    phase: str
+    """‖q‖ is a complex number: its argument turns, too, each number's real into its imaginary part."""
     together: str
     """Stretch and scale at once: a hyperbolic rotation stretches half of a biquaternion's eight directions by e^φ and
     squeezes the other half by e^−φ, and circular turns change no length."""
@@ -78,9 +80,15 @@ def movement(found: RelationGeometry) -> Movement:
         f"turns it by {_number(turn, 0)}°{_of_a_turn(turn)}",
         f"stretches it by {_number(np.exp(boost))} one way and squeezes it by {_number(np.exp(-boost))} another",
         f"scales it by {_number(found.median('modulus'))}",
+        f"turns real into imaginary parts by {_number(_phase(found), 0)}° (either way)",
         _together(found),
         null,
     )
+
+
+def _phase(found: RelationGeometry) -> float:
+    """The median of its size, in degrees: both signs are as frequent, and would cancel."""
+    return float(np.degrees(np.median(np.abs(found.phase)))) if len(found.phase) else float("nan")
 
 
 def _together(found: RelationGeometry) -> str:
@@ -117,7 +125,7 @@ def in_short(pattern: RelationPattern, found: RelationGeometry | None, outstandi
     far = f"by {found.translation:.0%} of an entity's length"
     turn = f"turns it by {_number(np.degrees(found.median('angle')), 0)}°"
     long, short = _lengths(found)
-    erased = short <= ERASED * long
+    erased = short <= ERASED * long or 2 * found.null > found.units  # a null one erases half of its directions
     kept = "keeps half of its directions and all but erases the others" if erased else "keeps all of its directions"
     line = f"{line} To get from a head to its tails the model shifts the head {far}, {turn} and {kept}."
     return f"{line} {outstanding[0].upper()}{outstanding[1:]}." if outstanding else line

@@ -135,6 +135,7 @@ def _in_words(one: RelationGeometry, inverse: RelationGeometry, pattern: Relatio
             f"    {told.turn}   θ {histogram(found.angle, 0, np.pi, 24)} 0 … 180°",
             f"    {told.stretch}   φ {histogram(found.rapidity, 0, high, 24)} 0 … {high}",
             f"    {told.scale}",
+            f"    {told.phase}",
             f"    {told.together}",
         ]
         if told.null:

@@ -26,8 +26,11 @@ def report(
     from bique.analysis.report import report as make
     from bique.atomic import write_text
     from bique.cli.screen import note, print_json, screen
+    from bique.errors import UserError
     from bique.runs import Run
 
+    if len({path.resolve() for path in runs}) < len(runs):
+        raise UserError("a run is given twice; give each once")
     opened = [Run.open(path) for path in runs]
     for run in opened:
         if sentence := run.unfinished():

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def reproduce(
     table: Annotated[str, typer.Argument(help="table2 to table6, averages, figure2, figure3 or fast.")],
     run: Annotated[bool, typer.Option("--run", help="Train what is missing first, and keep its results.")] = False,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each system, with the seeds 0, 1, …")] = 3,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Runs of each system, with the seeds 0, 1, …; 3 if not given.")
+    ] = None,
     results: Annotated[Path, typer.Option(help="The folder of results.")] = Path("results"),
     recipes: Annotated[Path, typer.Option(help="The folder of recipes, for --run.")] = Path("recipes"),
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
@@ -34,7 +36,13 @@ def reproduce(
 
     if out is not None and not table.startswith("figure"):
         raise UserError(f"--out is for a figure, and {table} is none; for a table use --markdown or --json")
+    if seeds is not None and not run:
+        raise UserError("--seeds says how many runs --run trains; give --run with it")
+    if markdown and as_json:
+        raise UserError("--markdown or --json, not both")
     if table == "figure3":
+        if run or markdown or as_json:
+            raise UserError("figure3 is drawn from the algebra alone: it has no runs and no table")
         from bique.analysis.plots import hyperbolic_paths, save
 
         out = out or Path("figure3.svg")
@@ -43,9 +51,9 @@ def reproduce(
         return
     if not results.is_dir() and not run:
         raise UserError(f"{results}: no such folder; go to a copy of the repository, give --results, or use --run")
-    found = Results(results)
+    found = Results(results, recipes)
     if run:
-        for one in wanted(table, seeds):
+        for one in wanted(table, seeds or 3):
             _train(one, found, recipes)
     made = reproduced(table, found)
     if out is not None:
@@ -69,7 +77,8 @@ def _show(made: Table) -> None:
     for place, heading in enumerate(made.headings[: made.on_screen]):
         shown.add_column(heading, justify="left" if place < 2 else "right", overflow="fold")
     for row in made.rows:
-        shown.add_row(*(Text(cell, style="dim" if "paper" in row else "") for cell in row[: made.on_screen]))
+        theirs = len(row) > 2 and row[2] in ("paper", "authors")
+        shown.add_row(*(Text(cell, style="dim" if theirs else "") for cell in row[: made.on_screen]))
     screen.print(shown)
     graph = ""
     for row in made.rows if made.on_screen else []:

@@ -48,8 +48,16 @@ def read_recipe(file: Path, below: tuple[Path, ...] = ()) -> Tree:
 
 
 def _merge(under: Tree, over: Tree) -> Tree:
-    """Section by section; what both have is taken from `over`."""
-    merged = dict(under)
+    """Section by section; what both have is taken from `over`.
+
+    A section of another name (model, optimizer) replaces the one below whole: settings of the one mean nothing to the
+    other. So does a graph instead of a dataset.
+    """
+    if "name" in over and over["name"] != under.get("name"):
+        return over
+    sources = ("dataset", "graph")
+    replaced = sources if any(key in over for key in sources) else ()
+    merged = {key: value for key, value in under.items() if key not in replaced}
     for key, value in over.items():
         mine = merged.get(key)
         both = isinstance(mine, dict) and isinstance(value, dict)

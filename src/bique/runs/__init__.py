@@ -2,13 +2,14 @@
 
 from bique.runs.checkpoint import Checkpoint, read_checkpoint, read_record, write_checkpoint
 from bique.runs.compare import Comparison, compare, measured_alike, run_names
-from bique.runs.run import Run
+from bique.runs.run import Run, hardware_of
 
 __all__ = [
     "Checkpoint",
     "Comparison",
     "Run",
     "compare",
+    "hardware_of",
     "measured_alike",
     "read_checkpoint",
     "read_record",

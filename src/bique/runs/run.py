@@ -275,6 +275,13 @@ def _free_path(folder: Path, stem: str) -> Path:
     return folder / f"{stem}-{number}"
 
 
+def hardware_of(environment: dict[str, Any]) -> str:
+    """What a run was trained on; before it was recorded that was the GPU that was there. Seconds on a shared one say
+    little."""
+    name = environment.get("device") or environment["gpu"] or f"CPU, {environment['threads']} threads"
+    return f"{name}, shared" if environment.get("shared_gpu") else name
+
+
 def environment() -> dict[str, Any]:
     """Versions and hardware, for whoever wants to repeat the run."""
     cuda = torch.cuda.is_available()

@@ -9,6 +9,7 @@ and optimizer state are float32; the products run in the precision of the settin
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal, cast
 
 import torch
@@ -34,7 +35,7 @@ from bique.training.fronts import (
     RowsFront,
     has_batch_norm,
 )
-from bique.training.fusion import Fused
+from bique.training.fusion import cannot_compile, fused
 from bique.training.optimizers import set_rate
 from bique.training.step import Objective
 
@@ -58,7 +59,7 @@ class Engine:
         # a short last batch that is not filled up would be compiled once more
         self.fuses = kernels and model.entity.device.type == "cuda" and not has_batch_norm(model)
         self.front = self._choose_front()
-        self.terms = Fused(objective.terms) if self.fuses and self.front is None else objective.terms
+        self.terms = fused(objective.terms) if self.fuses and self.front is None else objective.terms
         self.precision: Precision = "fp32" if self.front is None else precision
         if self.front is None and config.training.precision in ("bf16", "tf32"):
             raise UserError(
@@ -101,11 +102,27 @@ class Engine:
 
     def step(self, batch: Batch, loss_sum: Float[Tensor, "1"]) -> None:
         """`loss_sum` grows by the loss before the step, which is that of the plain step, times the batch's size."""
+        try:
+            self._step(batch, loss_sum)
+        except RuntimeError as error:
+            if not (self.compiles and cannot_compile(error)):
+                raise
+            reason = str(error).strip().splitlines()[0]
+            warnings.warn(f"this step cannot be compiled, so it is slower: {reason}", stacklevel=2)
+            self._without_fusion()
+            self._step(batch, loss_sum)  # nothing was written before the gradients were there
+
+    def _step(self, batch: Batch, loss_sum: Tensor) -> None:
         with products_in(self.precision):
             if self.front is None:
                 self._step_by_autograd(batch, loss_sum)
             else:
                 self._step_over_all(self.front, batch, loss_sum)
+
+    def _without_fusion(self) -> None:
+        self.compiles, self.terms = False, self.objective.terms
+        if isinstance(self.front, RowsFront):
+            self.front.without_fusion()
 
     @torch.no_grad()
     def _step_over_all(self, front: Front, batch: Batch, loss_sum: Tensor) -> None:

@@ -15,7 +15,7 @@ from bique.kernels.row_product import GroupPenalty, RowProductKernel
 from bique.kernels.sum_rows import Lookups, sort_lookups
 from bique.models import Model
 from bique.shapes import Float, Int
-from bique.training.fusion import Fused
+from bique.training.fusion import fused
 from bique.training.step import Objective
 
 
@@ -118,7 +118,7 @@ class RowsFront:
 
     def __init__(self, model: Model, objective: Objective, fuses: bool) -> None:
         self.model, self.objective = model, objective
-        self.forward = Fused(self._forward) if fuses else self._forward
+        self.forward = fused(self._forward) if fuses else self._forward
         self.others = {name: one for name, one in model.named_parameters() if name not in ("entity", "relation")}
 
     def queries(self, batch: Batch, table: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,6 +129,9 @@ class RowsFront:
         with torch.enable_grad():
             self.query, self.penalty = self.forward(self.rows[:size], self.relation, self.rows[size:])
         return self.query.detach().to(table.dtype), table
+
+    def without_fusion(self) -> None:
+        self.forward = self._forward
 
     def _forward(self, head: Tensor, relation: Tensor, tail: Tensor) -> tuple[Tensor, Tensor | None]:
         query = self.model.transform(head, relation)

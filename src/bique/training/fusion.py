@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Generic, ParamSpec, TypeVar
+from types import FunctionType, MethodType
+from typing import Any, cast
 
 import torch
 
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
 
+def fused(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The same bound method by fewer passes over its tensors; what is random is drawn as it is without.
 
-class Fused(Generic[Given, Found]):
-    """The same function by fewer passes over its tensors; where that fails, as it is, which it says once.
-
-    What is random is drawn as it is without.
+    Of a copy of its code: torch.compile gives up on code that it has compiled for eight models in one process.
     """
+    bound = cast("MethodType", method)
+    plain = cast("FunctionType", bound.__func__)
+    copy = FunctionType(
+        plain.__code__.replace(), plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__
+    )
+    return torch.compile(MethodType(copy, bound.__self__), dynamic=False, options={"fallback_random": True})
 
-    def __init__(self, function: Callable[Given, Found]) -> None:
-        self.function = function
-        self.fused: Callable[Given, Found] | None = torch.compile(
-            function, dynamic=False, options={"fallback_random": True}
-        )
 
-    def __call__(self, *given: Given.args, **named: Given.kwargs) -> Found:
-        if self.fused is None:
-            return self.function(*given, **named)
-        try:
-            return self.fused(*given, **named)
-        except RuntimeError as error:
-            from torch._dynamo.exc import TorchDynamoException  # takes seconds, and is seldom needed
+def cannot_compile(error: Exception) -> bool:
+    """Whether it is torch.compile that failed, there or on the way back."""
+    from torch._dynamo.exc import TorchDynamoException  # takes seconds, and is seldom needed
 
-            if not isinstance(error, TorchDynamoException):
-                raise
-            self.fused = None
-            reason = str(error).strip().splitlines()[0]
-            warnings.warn(f"this step cannot be compiled, so it is slower: {reason}", stacklevel=2)
-            return self.function(*given, **named)
+    return isinstance(error, TorchDynamoException)

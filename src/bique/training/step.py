@@ -139,23 +139,23 @@ class AnswerCounts(NamedTuple):
     keys: Int[Tensor, "queries"]
     """head · relations + relation, ascending."""
     counts: Float[Tensor, "queries"]
-    num_relations: int
-    """The inverse ones included."""
+    inverse: Int[Tensor, "relations"]
+    """Of each relation, the inverse ones included."""
 
     @classmethod
     def of(cls, graph: Graph, device: torch.device) -> AnswerCounts:
         answers = train_answers(graph)
         keys, counts = torch.from_numpy(answers.keys), torch.from_numpy(np.diff(answers.starts)).float()
-        return cls(keys.to(device), counts.to(device), graph.num_directed_relations)
+        inverse = torch.from_numpy(graph.inverse(np.arange(graph.num_directed_relations)))
+        return cls(keys.to(device), counts.to(device), inverse.to(device))
 
     def rarity(self, triples: Int[Tensor, "*n 3"]) -> Float[Tensor, "*n"]:
         """1/√(n(h, r) + n(t, r⁻¹) + 6) of training triples: the published counts begin at 4, not at 1."""
         heads, relations, tails = triples.long().unbind(-1)
-        inverse = (relations + self.num_relations // 2) % self.num_relations
-        return (self._count(heads, relations) + self._count(tails, inverse) + 6).rsqrt()
+        return (self._count(heads, relations) + self._count(tails, self.inverse[relations]) + 6).rsqrt()
 
     def _count(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return self.counts[torch.searchsorted(self.keys, heads * self.num_relations + relations)]
+        return self.counts[torch.searchsorted(self.keys, heads * len(self.inverse) + relations)]
 
 
 class KnownTails(NamedTuple):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 
 from bique.analysis import TABLES, Results, measured, reproduce, wanted
 from bique.analysis.reproduce import paper, sizes_measured
@@ -33,7 +34,7 @@ def result(model: str = "bique", dataset: str = "wn18rr", seed: int = 0, mrr: fl
         "seconds": 50.0 + seed,
         "settings": {
             "dataset": dataset,
-            "model": {"units": 128},
+            "model": {"name": model, "units": changes.get("units", 128)},
             "penalty": {"weight": 0.15},
             "training": training,
             "evaluation": {},
@@ -135,7 +136,9 @@ def test_what_is_added_is_read_again_as_it_was(results: Results) -> None:
 @pytest.mark.parametrize(("name", "figures"), [(name, 2 if name in ("table5", "fast") else 4) for name in TABLES])
 def test_the_papers_lines_are_whole(name: str, figures: int) -> None:
     for line in paper(name).get("rows", {}).values():
-        lines = [line] if isinstance(line, str) else [line[key] for key in line if key not in ("model", "recipe")]
+        lines = (
+            [line] if isinstance(line, str) else [line[key] for key in line if key not in ("model", "recipe", "source")]
+        )
         assert all(len(text.split()) == figures for text in lines)
     assert len(MEANS) == 4
 
@@ -151,7 +154,7 @@ def test_variants_stand_beside_the_papers_and_belong_to_their_dataset(results: R
 def test_table6_counts_everything_that_is_learned(results: Results) -> None:
     given = result(mrr=0.49)
     given |= {"graph": {"entities": 40_943, "relations": 11}, "epochs": 200}
-    given["settings"]["model"] = {"name": "bique", "units": 64}
+    given["settings"]["model"]["units"] = 64
     results.add(given, "table6/wn18rr-bique")
     found = results.of("table6/wn18rr-bique")
     assert found is not None
@@ -162,7 +165,7 @@ def test_table6_counts_everything_that_is_learned(results: Results) -> None:
 
 def test_figure2_has_a_line_per_system(results: Results) -> None:
     for size, mrr in ((32, 0.4), (256, 0.5)):
-        results.add(result(model="quate", mrr=mrr), f"figure2/wn18rr-quate-{size}")
+        results.add(result(model="quate", mrr=mrr, units=size // 4), f"figure2/wn18rr-quate-{size}")
     assert row("figure2", results, "QuatE²")[1:5] == [".300", "not run", "not run", ".400"]
     assert sizes_measured(results, "mrr")["QuatE²"] == [(32, 0.4, None), (256, 0.5, None)]
 
@@ -202,3 +205,39 @@ def test_a_setting_that_an_older_result_does_not_have_counts_as_its_default(resu
     found = results.of("bique/wn18rr")
     assert found is not None
     assert len(found.results) == 4
+
+
+def test_a_result_is_held_against_its_recipe(results: Results, tmp_path: Path) -> None:
+    recipe = tmp_path / "recipes" / "bique" / "wn18rr.toml"
+    recipe.parent.mkdir(parents=True)
+    given = result()["settings"]
+    del given["evaluation"]
+    recipe.write_text(tomli_w.dumps(given))
+    checked = Results(results.folder, tmp_path / "recipes")
+    assert checked.of("bique/wn18rr") is not None
+    given["training"]["epochs"] = 3
+    recipe.write_text(tomli_w.dumps(given))
+    with pytest.raises(UserError, match="was made with other settings than"):
+        checked.of("bique/wn18rr")
+
+
+def test_a_result_of_another_model_than_its_settings_say_is_refused(results: Results) -> None:
+    other = result(model="quate")
+    other["settings"]["model"]["name"] = "bique"
+    results.add(other, "quate/wn18rr")
+    with pytest.raises(UserError, match="its settings are of another model"):
+        reproduce("table2", results)
+
+
+def test_systems_that_were_not_measured_alike_do_not_stand_in_one_table(results: Results) -> None:
+    results.add(result(model="quate", ties="best"), "quate/wn18rr")
+    with pytest.raises(UserError, match=r"do not belong together \(ties"):
+        reproduce("table2", results)
+
+
+def test_seconds_of_unlike_hardware_have_no_mean(results: Results) -> None:
+    shared = result(seed=3)
+    shared["environment"]["shared_gpu"] = True
+    results.add(shared, "bique/wn18rr")
+    line = measured(results.of("bique/wn18rr"), "wn18rr")
+    assert line.endswith("seeds: 4, – of training on NVIDIA H200 and NVIDIA H200, shared.")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bique.config import load_config
+from bique.config.models import ComplExConfig
 from bique.errors import UserError
 from bique.graph.catalog import find
 from bique.models import MODELS
@@ -33,6 +34,18 @@ def test_a_recipe_may_stand_on_another_one(tmp_path: Path) -> None:
     assert (config.dataset, config.model.units, config.training.epochs) == ("wordnet", 4, 5)
     assert config.model.model_dump()["translation"] is False
     assert config.training.batch_size == 7
+
+
+def test_another_model_graph_or_optimizer_replaces_the_one_below_whole(tmp_path: Path) -> None:
+    """1024 reals of BiQUE are 128 units, and 128 units of ComplEx are 256 reals."""
+    base = 'dataset = "wordnet"\n[model]\nunits = 4\n[optimizer]\nname = "adam"\nbetas = [0.8, 0.9]\n'
+    (tmp_path / "base.toml").write_text(base)
+    over = 'extends = "base.toml"\ngraph = "mine"\n[model]\nname = "complex"\n[optimizer]\nname = "adagrad"\n'
+    (tmp_path / "over.toml").write_text(over)
+    config = load_config(tmp_path / "over.toml")
+    assert (config.graph, config.dataset) == (Path("mine"), None)
+    assert config.model.units == ComplExConfig(name="complex").units
+    assert config.optimizer.betas is None
 
 
 @pytest.mark.parametrize(

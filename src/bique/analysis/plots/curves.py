@@ -20,6 +20,7 @@ OVER = {"epoch": "epoch", "seconds": "seconds of training"}
 
 def training_curves(runs: list[Run]) -> Figure:
     """Loss and validation MRR of each run over its epochs, and beside that over its seconds if they are recorded."""
+    _refuse_unlike(runs)
     curves = [_curve(run) for run in runs]
     recorded = {name for curve in curves for record in curve for name in record}
     over = [x for x in OVER if x in recorded]
@@ -37,6 +38,16 @@ def training_curves(runs: list[Run]) -> Figure:
         panel.set_xlabel(OVER[x], fontsize=9)
     add_legend(figure, handles, run_names(runs), loc="outside upper left", ncols=min(3, len(curves)))
     return figure
+
+
+def _refuse_unlike(runs: list[Run]) -> None:
+    """Losses and MRRs of two graphs, or of two tie rules, do not belong on one axis."""
+    first = runs[0]
+    for run in runs[1:]:
+        unlike = [] if run.graph_record["hash"] == first.graph_record["hash"] else ["another graph"]
+        unlike += [] if run.config.evaluation.ties == first.config.evaluation.ties else ["another rule for ties"]
+        if unlike:
+            raise UserError(f"{run.path} was not measured like {first.path} ({', '.join(unlike)}): draw them apart")
 
 
 def _curve(run: Run) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A sheet, what tells systems apart on it, and its way to a file or a page. The one place that imports matplotlib."""
+"""A sheet, what tells systems apart on it, and its way to a file or a page; matplotlib is imported to draw."""
 
 from __future__ import annotations
 

@@ -117,6 +117,7 @@ def _moves(title: str, found: RelationGeometry, high: int) -> Markup:
         [sentence(told.turn), " ", angles, element("span", " 0 … 180°", class_="small")],
         [sentence(told.stretch), " ", stretches, element("span", f" φ 0 … {high}", class_="small")],
         sentence(told.scale),
+        sentence(told.phase),
         sentence(told.together),
     ]
     lines += [sentence(told.null)] if told.null else []

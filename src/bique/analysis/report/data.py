@@ -33,8 +33,11 @@ def findings(found: Checkup) -> list[Content]:
             f"{unseen.facts:,} test facts have an entity or a relation that training never shows. "
             "No model can learn anything about them; they stay in the figures."
         )
-    if found.shared["train and test"]:
-        lines.append(f"{found.shared['train and test']:,} facts are both in train and in test.")
+    for splits, count in found.shared.items():
+        if count:
+            lines.append(f"{count:,} facts are both in {splits.replace(' and ', ' and in ')}.")
+    if found.unseen["valid"].facts:
+        lines.append(f"{found.unseen['valid'].facts:,} facts of valid have an entity or a relation unseen in train.")
     if sum(found.duplicates.values()):
         lines.append(f"{sum(found.duplicates.values()):,} facts stand twice in their split.")
     if sum(found.self_loops.values()):

@@ -58,7 +58,7 @@ def _table(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
         pattern = patterns[relation]
         link = element("a", name(pattern.relation), href=f"#run-{place}-relation-{relation}")
         cells = [
-            element("th", link, scope="row", data_value=pattern.relation[:40]),
+            element("th", link, scope="row", data_value=pattern.relation),
             cell(pattern.facts),
             element("td", pattern.category, data_value=pattern.category),
             *_figures(one.by.get("relation", {}).get(pattern.relation)),
@@ -117,6 +117,7 @@ def _meaning(one: Told, place: int) -> Markup:
         f"How to read this: the model keeps {units} small blocks of eight numbers for every entity, its place on a map "
         "with eight directions per block. A relation is a movement on that map. It takes a head and moves it: shifts "
         "it, turns it, stretches it in half of the directions while squeezing it in the others, and scales the whole. "
+        "The eight numbers are four complex ones; a second turn mixes the real and the imaginary part of each. "
         "The entities that lie most in the direction of where the head arrives are the answers. Each block is moved in "
         "its own way; what is told is the middle one (the median)."
     )

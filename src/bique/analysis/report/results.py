@@ -7,7 +7,7 @@ from bique.analysis.report.html import Content, Markup, bullets, cell, element, 
 from bique.analysis.words import CATEGORIES
 from bique.evaluation import Interval, Metrics
 from bique.graph import Graph
-from bique.runs import compare
+from bique.runs import compare, hardware_of
 
 COLUMNS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
 BASELINE = "baseline: the most frequent answers, no learning"
@@ -144,8 +144,7 @@ def _example(graph: Graph) -> Content:
 
 
 def _of_run(one: Told, several: bool) -> Markup:
-    made = one.summary["environment"]
-    where = str(made.get("device") or made.get("gpu") or f"{made.get('processor')}, {made.get('threads')} threads")
+    where = hardware_of(one.summary["environment"])
     epochs = one.summary["epochs"]
     words: list[Content] = [f"{one.model_name} was trained for {epochs} {'epoch' if epochs == 1 else 'epochs'}"]
     words.append(f" in {duration(one.summary['seconds'])} on {where}. ")
