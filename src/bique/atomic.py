@@ -36,16 +36,20 @@ def _disk_error(path: Path, error: OSError) -> UserError:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write a file to; it is flushed to disk and renamed when the block ends well."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """A path beside `path` to write a file to; it is flushed to disk and renamed when the block ends well.
+
+    A link stays a link: what it names is replaced.
+    """
     with disk_errors(path):
-        if path.exists() and not path.is_file():
+        target = Path(os.path.realpath(path))
+        if not path.name or (target.exists() and not target.is_file()):
             raise UserError(f"{path}: is not an ordinary file, so it is not replaced; give the name of a file")
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
             yield temporary
             _flush(temporary)
-            temporary.replace(path)
-            _flush(path.parent)
+            temporary.replace(target)
+            _flush(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# names that a sentence lists, and signs that it shows of one
+LISTED = 40
+LONGEST = 80
+
 
 class UserError(Exception):
     """Shown by the command line as one clear sentence, exit code 1."""
@@ -15,18 +19,27 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = list(known)
     lowered = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.5)
-    return f"; did you mean {lowered[near[0]]!r}?" if near else ""
+    return f"; did you mean {shortened(lowered[near[0]])!r}?" if near else ""
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> UserError:
     """`unknown model 'Bique'; did you mean 'bique'? choose one of: …`."""
     known = list(known)
-    return UserError(f"unknown {kind} {word!r}{did_you_mean(word, known) or ';'} choose one of: {', '.join(known)}")
+    listed = ", ".join(shortened(name) for name in known[:LISTED])
+    more = f", … ({len(known):,} in all)" if len(known) > LISTED else ""
+    near = did_you_mean(word, known) or ";"
+    return UserError(f"unknown {kind} {shortened(word)!r}{near} choose one of: {listed}{more}")
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> UserError:
     """An optional package is not installed: name it and say how to get it."""
     return UserError(f"{purpose} needs the package {package!r}; install it with: pip install 'bique[{extra}]'")
+
+
+def shortened(name: str) -> str:
+    """A name in a sentence: printable, and not endless."""
+    name = shown(name)
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
 
 
 def shown(name: str) -> str:

@@ -395,6 +395,15 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
 
     import polars
 
+    one = tmp_path / "one.parquet"
+    assert bique("geometry", run, "--relation", "c parent", "--parquet", one).code == 0
+    assert set(polars.read_parquet(one)["relation"]) == {"c parent", "c parent⁻¹"}
+    before = one.read_bytes()
+    for wrong in ("/dev/full", tmp_path, tmp_path / "nowhere" / "x.parquet"):
+        refused = bique("geometry", run, "--parquet", wrong)
+        assert refused.code == 1
+        assert "Traceback" not in refused.err
+    assert one.read_bytes() == before
     rows = polars.read_parquet(tmp_path / "geometry.parquet")
     assert rows.columns == ["relation", "angle", "rapidity", "modulus", "phase"]
     assert rows["relation"].n_unique() == 6

@@ -29,7 +29,10 @@ class Plane:
         rows = directions(rows)
         mean = rows.mean(0)
         # a row and a column of zeros change nothing, and there are two axes even where one is all there is
-        _, sizes, axes = torch.linalg.svd(functional.pad(rows - mean, (0, 1, 0, 1)), full_matrices=False)
+        centred = functional.pad(rows - mean, (0, 1, 0, 1))
+        if not bool(torch.isfinite(centred).all()):
+            raise UserError("the model's vectors are too long to be drawn; did it diverge?")
+        _, sizes, axes = torch.linalg.svd(centred, full_matrices=False)
         variance = sizes.square() / sizes.square().sum().clamp(min=1e-30)
         # a sign is free: the largest part of each axis points up, so that the same model gives the same picture
         largest = axes.gather(1, axes.abs().argmax(1, keepdim=True))

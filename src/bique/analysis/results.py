@@ -15,11 +15,10 @@ from typing import Any
 
 import torch
 
+from bique.analysis.result_file import protocol_of, read_result
 from bique.atomic import write_text
 from bique.config import load_config, parse_config
 from bique.errors import UserError
-from bique.evaluation import Protocol
-from bique.evaluation.metrics import MEANS
 from bique.models import MODELS, Size
 
 
@@ -77,7 +76,7 @@ class Results:
         first: dict[str, Path] = {}
         for file, one in found.items():
             other = first.setdefault(one["settings"]["dataset"], file)
-            _refuse_together(other, file, _protocol(found[other]).differences(_protocol(one)))
+            _refuse_together(other, file, protocol_of(found[other]).differences(protocol_of(one)))
         return found
 
     def of(self, recipe: str) -> Seeds | None:
@@ -107,9 +106,14 @@ class Results:
         if what_decides(now) != what_decides(result):
             raise UserError(f"{file}: was made with other settings than {recipe} has; remove it or undo the change")
 
-    def add(self, result: dict[str, Any], recipe: str) -> Path:
+    def check_name(self, recipe: str, result: dict[str, Any]) -> Path:
+        """Where a result of this recipe goes; refused if it is of another model or dataset than the recipe's name."""
         file = self.folder / f"{recipe}-seed{result['seed']}.json"
         _check_name(file, result)
+        return file
+
+    def add(self, result: dict[str, Any], recipe: str) -> Path:
+        file = self.check_name(recipe, result)
         file.parent.mkdir(parents=True, exist_ok=True)
         write_text(file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
         self.__dict__.pop("files", None)
@@ -137,8 +141,10 @@ def _check_name(file: Path, result: dict[str, Any]) -> None:
         raise UserError(f"{file}: a result of {model} on {dataset}: its name should be {wanted}")
 
 
-def _protocol(result: dict[str, Any]) -> Protocol:
-    return Protocol.from_json(json.dumps(result["evaluations"]["test"]["protocol"]))
+def _read(file: Path) -> dict[str, Any]:
+    result = read_result(file)
+    _check_name(file, result)
+    return result
 
 
 def what_decides(result: dict[str, Any]) -> dict[str, Any]:
@@ -149,24 +155,3 @@ def what_decides(result: dict[str, Any]) -> dict[str, Any]:
 
 
 _INDIFFERENT = ("seed", "device", "checkpoint_seconds", "tensorboard", "score_memory_mb")
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        result = json.loads(file.read_text(encoding="utf-8"))
-        metrics = result["evaluations"]["test"]["metrics"]
-        assert all(isinstance(metrics[name], float) for name in MEANS)
-        assert {"model", "seed", "seconds", "settings", "environment"} <= result.keys()
-        assert result["evaluations"]["test"]["by"]["relation"], "no figures by relation"
-        assert {"gpu", "threads"} <= result["environment"].keys(), "no hardware"
-        settings = result["settings"]
-        wanted = {"model": "units", "penalty": "weight", "training": "epochs"}
-        assert all(key in settings[section] for section, key in wanted.items()), "not every setting"
-        assert result["model"] == settings["model"]["name"], "its settings are of another model"
-        _check_name(file, result)
-        _protocol(result)
-    except (OSError, ValueError, KeyError, TypeError, AssertionError, UserError) as error:
-        raise UserError(
-            f"{file}: is not a result of that name, as 'bique info RUN --json' makes it ({error!r})"
-        ) from error
-    return result

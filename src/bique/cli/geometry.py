@@ -32,13 +32,14 @@ def geometry(
 
     [dim]Example:[/] bique geometry runs/wordnet-bique-1 --relation _hypernym
     """
+    import numpy as np
     from rich.text import Text
 
     from bique.analysis.geometry import learned_compositions, rapidity_range, relation_geometry
     from bique.analysis.patterns import rank_correlation, relation_patterns
     from bique.analysis.words import compositions
     from bique.cli.screen import note, print_json, screen
-    from bique.errors import unknown
+    from bique.errors import shown, unknown
     from bique.runs import Run
 
     opened = Run.open(run)
@@ -52,7 +53,8 @@ def geometry(
     high = rapidity_range(learned)
     correlation = rank_correlation([one.hierarchy for one in patterns], [one.median("rapidity") for one in forward])
     if parquet is not None:
-        _write(parquet, learned)
+        names = {relation, facts.relation_name(facts.inverse(facts.relations.index(relation)))} if relation else None
+        _write(parquet, [one for one in learned if names is None or one.relation in names])
         note(f"written: {parquet}")
     if as_json:
         rows = [
@@ -61,15 +63,17 @@ def geometry(
             if relation in (None, pattern.relation)
         ]
         found = [one.as_dict() for one in learned_compositions(model, facts) if relation in (None, one.relation)]
-        correlated = dict(zip(("rho", "low", "high"), correlation, strict=True))
+        # one relation, or hierarchies that are all alike, have no correlation
+        known = [value if np.isfinite(value) else None for value in correlation]
+        correlated = dict(zip(("rho", "low", "high"), known, strict=True))
         print_json({"relations": rows, "compositions": found, "hierarchy_and_rapidity": correlated})
         return
     if relation is not None:
         place = facts.relations.index(relation)
         for line in _in_words(forward[place], backward[place], patterns[place], high):
-            screen.print(Text(line), soft_wrap=True)
+            screen.print(Text(shown(line)), soft_wrap=True)
         for line in compositions(cast("BiQUE", model), facts).get(place, []):
-            screen.print(Text(f"  {line}"), soft_wrap=True)
+            screen.print(Text(f"  {shown(line)}"), soft_wrap=True)
         return
     screen.print(_table(forward, patterns, high))
     rho, *interval = correlation
@@ -78,8 +82,9 @@ def geometry(
     legend = f"turn and stretch: histograms over the biquaternions (0 … 180°, φ 0 … {high}), and the median"
     for line in (legend, f"{answer}; an interval that holds 0 may be chance"):
         screen.print(Text(line, style="dim"), soft_wrap=True)
-    example = quote(patterns[0].relation)
-    note(f"one relation in words: bique geometry {quote(str(run))} --relation {example}")
+    if patterns:
+        example = quote(shown(patterns[0].relation))
+        note(f"one relation in words: bique geometry {quote(str(run))} --relation {example}")
 
 
 def histogram(values: np.ndarray, low: float, high: float, bins: int = 8) -> str:
@@ -96,6 +101,7 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
     from rich.text import Text
 
     from bique.cli.tables import plain_table
+    from bique.errors import shortened
 
     table = plain_table("What each relation learned")
     table.padding = (0, 1, 0, 0)
@@ -104,7 +110,7 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
         table.add_column(heading, justify="left" if place in (0, 2) else "right", overflow="fold")
     for one, pattern in zip(learned, patterns, strict=True):
         cells = [
-            one.relation,
+            shortened(one.relation),
             f"{pattern.facts:,}",
             pattern.category,
             f"{pattern.hierarchy:.2f}",
@@ -152,11 +158,15 @@ def _in_words(one: RelationGeometry, inverse: RelationGeometry, pattern: Relatio
 def _write(file: Path, learned: list[RelationGeometry]) -> None:
     """relation, angle, rapidity, modulus, phase: one row per biquaternion that has a decomposition."""
     from bique.analysis.geometry import QUANTITIES
-    from bique.atomic import disk_errors
+    from bique.atomic import atomic_path
+    from bique.errors import UserError
 
     columns: dict[str, Any] = {"relation": [one.relation for one in learned for _ in one.angle]}
     columns |= {name: [value for one in learned for value in getattr(one, name).tolist()] for name in QUANTITIES}
     import polars
 
-    with disk_errors(file):
-        polars.DataFrame(columns).write_parquet(file)
+    try:
+        with atomic_path(file) as temporary:
+            polars.DataFrame(columns).write_parquet(temporary)
+    except polars.exceptions.PolarsError as error:
+        raise UserError(f"{file}: could not be written ({error}); is the disk full?") from error

@@ -14,6 +14,7 @@ from bique.cli.predict import MovedGraph
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from bique.evaluation import Protocol
     from bique.runs import Run
 
 
@@ -122,18 +123,26 @@ def _bars(runs: list[Run], metric: str) -> Figure:
     known = [field.name for field in fields(Metrics) if field.name != "queries"]
     if metric not in known:
         raise unknown("metric", metric, known)
-    measured_alike(runs, "test")
-    values = [_by_relation(run, metric) for run in runs]
+    evaluations = measured_alike(runs, "test")
+    values = [_by_relation(run, metric, one.protocol) for run, one in zip(runs, evaluations, strict=True)]
     return relation_bars(dict(zip(run_names(runs), values, strict=True)), metric)
 
 
-def _by_relation(run: Run, metric: str) -> dict[str, float]:
+def _by_relation(run: Run, metric: str, protocol: Protocol) -> dict[str, float]:
+    """The figures beside the ranks, if they belong to each other."""
+    import json
+    import math
+
     from bique.errors import UserError
 
     try:
-        figures = run.summary()["evaluations"]["test"]["by"]["relation"]
-        return {name: float(one[metric]) for name, one in figures.items()}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        kept = run.summary()["evaluations"]["test"]
+        figures = {name: float(one[metric]) for name, one in kept["by"]["relation"].items()}
+        alike = not protocol.differences(type(protocol).from_json(json.dumps(kept["protocol"])))
+        if not (figures and alike and all(math.isfinite(value) for value in figures.values())):
+            raise ValueError(metric)
+        return figures
+    except (KeyError, TypeError, AttributeError, ValueError, UserError) as error:
         raise UserError(
             f"{run.path}: its evaluation has no {metric} by relation; rank it again with: "
             f"bique evaluate {quote(str(run.path))} --split test"

@@ -34,15 +34,8 @@ def reproduce(
     from bique.cli.screen import note, print_json
     from bique.errors import UserError
 
-    if out is not None and not table.startswith("figure"):
-        raise UserError(f"--out is for a figure, and {table} is none; for a table use --markdown or --json")
-    if seeds is not None and not run:
-        raise UserError("--seeds says how many runs --run trains; give --run with it")
-    if markdown and as_json:
-        raise UserError("--markdown or --json, not both")
+    _check(table, run=run, seeds=seeds, results=results, markdown=markdown, out=out, as_json=as_json)
     if table == "figure3":
-        if run or markdown or as_json:
-            raise UserError("figure3 is drawn from the algebra alone: it has no runs and no table")
         from bique.analysis.plots import hyperbolic_paths, save
 
         out = out or Path("figure3.svg")
@@ -65,6 +58,27 @@ def reproduce(
         print(made.markdown())
     else:
         _show(made)
+
+
+def _check(
+    table: str, *, run: bool, seeds: int | None, results: Path, markdown: bool, out: Path | None, as_json: bool
+) -> None:
+    """Before anything is trained: a run takes a while, and a wrong word should not."""
+    from bique.analysis.plots import FORMATS, wrong_ending
+    from bique.errors import UserError
+
+    if out is not None and not table.startswith("figure"):
+        raise UserError(f"--out is for a figure, and {table} is none; for a table use --markdown or --json")
+    if seeds is not None and not run:
+        raise UserError("--seeds says how many runs --run trains; give --run with it")
+    if markdown and as_json:
+        raise UserError("--markdown or --json, not both")
+    if table == "figure3" and (run or markdown or as_json or results != Path("results")):
+        raise UserError("figure3 is drawn from the algebra alone: it has no runs and no table")
+    if out is not None and out.suffix not in FORMATS:
+        raise wrong_ending(out, FORMATS)
+    if results.exists() and not results.is_dir():
+        raise UserError(f"{results}: is not a folder; give --results a folder")
 
 
 def _show(made: Table) -> None:
@@ -121,6 +135,8 @@ def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
     config = parse_config(override(read_recipe(recipe), [f"training.seed={wanted.seed}"]), str(recipe))
     if config.dataset is None:
         raise UserError(f"{recipe}: names a graph directory; a result needs a dataset that others can have")
+    settings = config.model_dump(mode="json", exclude_none=True)
+    results.check_name(wanted.recipe, {"model": config.model.name, "settings": settings, "seed": wanted.seed})
     try:
         with transfer_display("fetching") as progress:
             graph = open_graph(config, progress)

@@ -27,7 +27,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs in
 
 
 def print_json(value: Any) -> None:
-    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    encoding = getattr(sys.stdout, "encoding", None)  # a closed stdout is None
+    plain = not (encoding or "").lower().startswith("utf")
     print(json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False))
 
 

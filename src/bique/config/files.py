@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,13 +14,16 @@ from pydantic_core import ErrorDetails
 
 from bique.config.describe import describe, model_tag
 from bique.config.models import BiQUEConfig, ModelConfig
-from bique.config.schema import RunConfig
+from bique.config.schema import OptimizerConfig, RunConfig
 from bique.errors import UserError, did_you_mean, unknown
 
 Tree = dict[str, Any]
 # the settings that may be absent: `--set training.patience=none` takes one away
 MODEL_NAMES = [model_tag(one) for one in get_args(ModelConfig)]
 OPTIONAL = {setting.key for setting in describe() if setting.default is None}
+# what a section is called that does not say so
+NAMES = {"model": BiQUEConfig().name, "optimizer": OptimizerConfig().name}
+DEEPEST = 8
 
 
 def load_config(file: Path, overrides: Iterable[str] = ()) -> RunConfig:
@@ -33,27 +37,30 @@ def read_recipe(file: Path, below: tuple[Path, ...] = ()) -> Tree:
         tree = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}; give the path of a recipe (a TOML file)") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: not valid TOML: {error}") from error
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a path with a null character
+        raise UserError(f"{str(file)!r}: not valid TOML: {error}") from error
     base = tree.pop("extends", None)
     if base is None:
         return tree
     if not isinstance(base, str):
         raise UserError(f"{file}: extends: a string with the path of another recipe is wanted (found {base!r})")
-    chain = (*below, file.resolve())
-    other = (file.parent / base).resolve()
-    if other in chain:
+    chain = (*below, Path(os.path.realpath(file)))
+    if "\0" in base or len(chain) > DEEPEST:
+        raise UserError(
+            f"{file}: extends: {base!r} is no file, or the {DEEPEST}th recipe of a chain; extend the first one"
+        )
+    if Path(os.path.realpath(file.parent / base)) in chain:
         raise UserError(f"{file}: extends: {base!r} leads back to a recipe that extends this one")
     return _merge(read_recipe(file.parent / base, chain), tree)
 
 
-def _merge(under: Tree, over: Tree) -> Tree:
+def _merge(under: Tree, over: Tree, default: str | None = None) -> Tree:
     """Section by section; what both have is taken from `over`.
 
     A section of another name (model, optimizer) replaces the one below whole: settings of the one mean nothing to the
     other. So does a graph instead of a dataset.
     """
-    if "name" in over and over["name"] != under.get("name"):
+    if "name" in over and over["name"] != under.get("name", default):
         return over
     sources = ("dataset", "graph")
     replaced = sources if any(key in over for key in sources) else ()
@@ -61,7 +68,7 @@ def _merge(under: Tree, over: Tree) -> Tree:
     for key, value in over.items():
         mine = merged.get(key)
         both = isinstance(mine, dict) and isinstance(value, dict)
-        merged[key] = _merge(cast("Tree", mine), cast("Tree", value)) if both else value
+        merged[key] = _merge(cast("Tree", mine), cast("Tree", value), NAMES.get(key)) if both else value
     return merged
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import IO, Any
+from typing import IO, Any, get_args
 
 import numpy as np
 import torch
@@ -123,7 +123,10 @@ class Run:
         # most models answer without their graph; one that passes messages along its facts cannot
         source = (graph or self.graph()) if kind.needs_facts else self.names
         model = build_model(self.config.model, source, seed=0)
-        model.load_tables(checkpoint.group("model"))
+        tables = checkpoint.group("model")
+        if not all(bool(torch.isfinite(table).all()) for table in tables.values()):
+            raise UserError(f"{self.best}: holds numbers that are not finite; was it damaged? Train the run anew")
+        model.load_tables(tables)
         return model.to(device).eval().requires_grad_(False), checkpoint.record
 
     # metrics and log -----------------------------------------------------------------------------------------------
@@ -145,9 +148,11 @@ class Run:
             lines = file.read_bytes().splitlines() if file.exists() else []
         records: list[Any] = []
         for line in lines:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError):
                 records.append(json.loads(line))
-        return [one for one in records if isinstance(one, dict) and isinstance(one.get("epoch"), int)]
+        return [
+            one for one in records if isinstance(one, dict) and "epoch" in one and all(map(_is_number, one.values()))
+        ]
 
     def forget_after(self, epoch: int) -> None:
         """Drop the records of epochs that will be trained again."""
@@ -190,8 +195,18 @@ class Run:
         best = read_record(self.best).get("epoch") if self.best.exists() else ranked
         if best != ranked:
             raise UserError(f"{self.path}: the ranks are of epoch {ranked}, the best is now {best}; {again}")
-        ranking = Ranking(**{name: tensor.numpy() for name, tensor in saved.tensors.items()})
-        return Evaluation(Protocol.from_json(saved.record["protocol"]), ranking)
+        counts = {name: tensor.numpy() for name, tensor in saved.tensors.items()}
+        protocol = Protocol.from_json(saved.record["protocol"])
+        if not self._fit(list(counts.values()), protocol, split):
+            raise UserError(f"{file}: these ranks do not fit this run and its graph; rank again with: {again}")
+        return Evaluation(protocol, Ranking(**counts))
+
+    def _fit(self, counts: list[np.ndarray], protocol: Protocol, split: str) -> bool:
+        """Whether ranks are whole numbers of this split, two for each fact."""
+        shape = (2 * self.graph_record[split],)
+        whole = all(part.dtype.kind in "iu" and part.shape == shape and (part >= 0).all() for part in counts)
+        ours = (protocol.graph_hash, protocol.split) == (self.graph_record["hash"], split)
+        return whole and ours and protocol.ties in get_args(Ties)
 
     def unfinished(self) -> str | None:
         """A sentence for a run that was stopped before its end; None for one that reached it."""
@@ -211,7 +226,7 @@ class Run:
             "settings": self.config.model_dump(mode="json", exclude_none=True),
             "seed": self.config.training.seed,
             "epochs": metrics[-1]["epoch"] if metrics else 0,
-            "seconds": metrics[-1]["seconds"] if metrics else 0.0,
+            "seconds": metrics[-1].get("seconds", 0.0) if metrics else 0.0,
             "best_validation": best,
             "curve": [one for one in metrics if "valid_mrr" in one],
             "environment": _read_json(self.path / "environment.json"),
@@ -275,10 +290,14 @@ def _free_path(folder: Path, stem: str) -> Path:
     return folder / f"{stem}-{number}"
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and abs(value) < 1e300  # no NaN, nothing without end
+
+
 def hardware_of(environment: dict[str, Any]) -> str:
     """What a run was trained on; before it was recorded that was the GPU that was there. Seconds on a shared one say
     little."""
-    name = environment.get("device") or environment["gpu"] or f"CPU, {environment['threads']} threads"
+    name = environment.get("device") or environment.get("gpu") or f"CPU, {environment.get('threads', '?')} threads"
     return f"{name}, shared" if environment.get("shared_gpu") else name
 
 

@@ -18,7 +18,7 @@ def result(model: str = "bique", dataset: str = "wn18rr", seed: int = 0, mrr: fl
     """A result as `Run.summary` gives it, reduced to what is read."""
     metrics = {"mrr": mrr, "hits_at_1": mrr - 0.1, "hits_at_3": mrr + 0.1, "hits_at_10": mrr + 0.2}
     protocol = {
-        "dataset": dataset,
+        "dataset": changes.get("measured_on", dataset),
         "graph_hash": "0" * 64,
         "split": "test",
         "filtered_by": ["train", "valid", "test"],
@@ -26,12 +26,14 @@ def result(model: str = "bique", dataset: str = "wn18rr", seed: int = 0, mrr: fl
         "seed": seed,
         "version": "1",
     }
-    relations = {name: {"hits_at_10": mrr} for name in paper("table4")["rows"]}
+    relations = {name: metrics | {"hits_at_10": mrr} for name in paper("table4")["rows"]}
     training = {"epochs": changes.get("epochs", 200), "batch_size": 300, "seed": seed}
     return {
         "model": model,
         "seed": seed,
+        "epochs": training["epochs"],
         "seconds": 50.0 + seed,
+        "graph": {"entities": 40_943, "relations": 11, "hash": "0" * 64},
         "settings": {
             "dataset": dataset,
             "model": {"name": model, "units": changes.get("units", 128)},
@@ -153,7 +155,6 @@ def test_variants_stand_beside_the_papers_and_belong_to_their_dataset(results: R
 
 def test_table6_counts_everything_that_is_learned(results: Results) -> None:
     given = result(mrr=0.49)
-    given |= {"graph": {"entities": 40_943, "relations": 11}, "epochs": 200}
     given["settings"]["model"]["units"] = 64
     results.add(given, "table6/wn18rr-bique")
     found = results.of("table6/wn18rr-bique")
@@ -230,9 +231,43 @@ def test_a_result_of_another_model_than_its_settings_say_is_refused(results: Res
 
 
 def test_systems_that_were_not_measured_alike_do_not_stand_in_one_table(results: Results) -> None:
-    results.add(result(model="quate", ties="best"), "quate/wn18rr")
-    with pytest.raises(UserError, match=r"do not belong together \(ties"):
+    other = result(model="quate")
+    other["graph"]["hash"] = other["evaluations"]["test"]["protocol"]["graph_hash"] = "1" * 64
+    results.add(other, "quate/wn18rr")
+    with pytest.raises(UserError, match=r"do not belong together \(graph_hash"):
         reproduce("table2", results)
+
+
+IMPOSSIBLE: dict[str, tuple[str, Any]] = {
+    "NaN": ("evaluations.test.metrics.mrr", float("nan")),
+    "more than all": ("evaluations.test.metrics.hits_at_10", 17.0),
+    "a word": ("seconds", "x"),
+    "no time": ("seconds", float("inf")),
+    "a seed that is a word": ("seed", "0"),
+    "another seed": ("settings.training.seed", 5),
+    "no hardware": ("environment", []),
+    "no relations": ("evaluations.test.by.relation", True),
+    "too many entities": ("graph.entities", 10**18),
+    "ties": ("evaluations.test.protocol.ties", "best"),
+    "no filter": ("evaluations.test.protocol.filtered_by", []),
+    "another split": ("evaluations.test.protocol.split", "valid"),
+    "another dataset": ("evaluations.test.protocol.dataset", "fb15k-237"),
+}
+
+
+@pytest.mark.parametrize("kind", IMPOSSIBLE)
+def test_what_cannot_be_or_was_measured_otherwise_is_never_printed(kind: str, results: Results) -> None:
+    key, value = IMPOSSIBLE[kind]
+    given = result()
+    *path, last = key.split(".")
+    place = given
+    for part in path:
+        place = place[part]
+    place[last] = value
+    (results.folder / "bique" / "wn18rr-seed0.json").write_text(json.dumps(given))
+    for name in ("averages", "table4", "table6"):
+        with pytest.raises(UserError, match=r"wn18rr-seed0.*remove it"):
+            reproduce(name, Results(results.folder))
 
 
 def test_seconds_of_unlike_hardware_have_no_mean(results: Results) -> None:

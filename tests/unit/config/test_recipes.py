@@ -36,6 +36,14 @@ def test_a_recipe_may_stand_on_another_one(tmp_path: Path) -> None:
     assert config.training.batch_size == 7
 
 
+def test_a_base_that_does_not_name_its_model_has_the_default_one(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text('dataset = "wordnet"\n[model]\nunits = 3\n[optimizer]\nlearning_rate = 0.5\n')
+    over = 'extends = "base.toml"\n[model]\nname = "bique"\n[optimizer]\nname = "adagrad"\n'
+    (tmp_path / "over.toml").write_text(over)
+    config = load_config(tmp_path / "over.toml")
+    assert (config.model.units, config.optimizer.learning_rate) == (3, 0.5)
+
+
 def test_another_model_graph_or_optimizer_replaces_the_one_below_whole(tmp_path: Path) -> None:
     """1024 reals of BiQUE are 128 units, and 128 units of ComplEx are 256 reals."""
     base = 'dataset = "wordnet"\n[model]\nunits = 4\n[optimizer]\nname = "adam"\nbetas = [0.8, 0.9]\n'
@@ -55,6 +63,8 @@ def test_another_model_graph_or_optimizer_replaces_the_one_below_whole(tmp_path:
         ("extends = 3", "the path of another recipe is wanted"),
         ('extends = "loop.toml"', "leads back"),
         ('extends = "other.toml"', "leads back"),
+        (r'extends = "a\u0000b"', "is no file"),
+        ("x = " + "[" * 5000, "not valid TOML"),
     ],
 )
 def test_a_base_that_cannot_be_is_named(text: str, said: str, tmp_path: Path) -> None:
@@ -62,3 +72,10 @@ def test_a_base_that_cannot_be_is_named(text: str, said: str, tmp_path: Path) ->
     (tmp_path / "other.toml").write_text('extends = "loop.toml"')
     with pytest.raises(UserError, match=said):
         load_config(tmp_path / "loop.toml")
+
+
+def test_a_chain_of_recipes_has_an_end(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number}.toml").write_text(f'extends = "{number + 1}.toml"')
+    with pytest.raises(UserError, match="recipe of a chain"):
+        load_config(tmp_path / "0.toml")

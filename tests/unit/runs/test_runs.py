@@ -22,6 +22,13 @@ def new_run(directory: Path, path: Path) -> tuple[Run, Graph]:
     return Run.create(parse_config({"graph": str(directory), "model": {"units": 2}}), graph, path), graph
 
 
+def trained(directory: Path, path: Path) -> tuple[Run, Graph]:
+    run, graph = new_run(directory, path)
+    model = build_model(run.config.model, graph, seed=0)
+    write_checkpoint(run.best, Checkpoint({f"model/{k}": v for k, v in model.tables().items()}, {"epoch": 1}))
+    return run, graph
+
+
 def test_a_checkpoint_comes_back_to_the_last_bit(tmp_path: Path) -> None:
     tensors = {"a/b": torch.randn(3, 4), "a/c": torch.tensor(2.5, dtype=torch.float64), "n": torch.arange(5)}
     write_checkpoint(tmp_path / "x.safetensors", Checkpoint(tensors, {"place": {"loss": 0.1 + 0.2}}))
@@ -159,3 +166,64 @@ def test_an_existing_directory_is_never_written_over(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="exists already"), atomic_directory(tmp_path / "there"):
         pass
     assert (tmp_path / "there" / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"epoch": 2, "loss": "abc", "seconds": 1.0}',
+        '{"epoch": 2, "loss": NaN, "seconds": 1.0}',
+        '{"epoch": 2, "loss": [1], "seconds": 1.0}',
+        '{"epoch": 1e999, "loss": 1.0}',
+        "[" * 100_000,
+    ],
+)
+def test_a_record_that_is_not_all_numbers_is_none(line: str, small_graph_directory: Path, tmp_path: Path) -> None:
+    run, _ = new_run(small_graph_directory, tmp_path / "run")
+    run.append_metrics({"epoch": 1, "loss": 2.0, "seconds": 0.5})
+    with (run.path / "metrics.jsonl").open("a") as file:
+        file.write(line + "\n")
+    assert [one["epoch"] for one in run.metrics()] == [1]
+    assert run.summary()["seconds"] == 0.5
+
+
+def test_ranks_that_do_not_fit_the_run_are_refused(small_graph_directory: Path, tmp_path: Path) -> None:
+    run, graph = trained(small_graph_directory, tmp_path / "run")
+    run.rank(graph, "test")
+    file = run.path / "evaluations" / "test.safetensors"
+    good = read_checkpoint(file)
+    protocol = json.loads(good.record["protocol"])
+    broken = {
+        "short": (lambda part: part[1:], {}),
+        "negative": (lambda part: -part - 1, {}),
+        "not whole": (lambda part: part.float(), {}),
+        "of another graph": (lambda part: part, {"graph_hash": "f" * 64}),
+        "of another split": (lambda part: part, {"split": "valid"}),
+        "ties": (lambda part: part, {"ties": "xx"}),
+    }
+    for change, told in broken.values():
+        tensors = {key: change(part).contiguous() for key, part in good.tensors.items()}
+        write_checkpoint(file, Checkpoint(tensors, good.record | {"protocol": json.dumps(protocol | told)}))
+        with pytest.raises(UserError, match="rank again with"):
+            run.evaluation("test")
+
+
+def test_a_model_that_is_not_finite_is_not_loaded(small_graph_directory: Path, tmp_path: Path) -> None:
+    run, _ = trained(small_graph_directory, tmp_path / "run")
+    kept = read_checkpoint(run.best)
+    kept.tensors["model/relation"][0, 0] = float("nan")
+    write_checkpoint(run.best, kept)
+    with pytest.raises(UserError, match="not finite"):
+        run.model()
+
+
+def test_a_link_stays_a_link_and_a_folder_is_no_file(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.html", tmp_path / "link.html"
+    target.write_text("old")
+    link.symlink_to(target.name)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    for folder in (tmp_path, Path(), Path("/")):
+        with pytest.raises(UserError, match="not an ordinary file"):
+            write_text(folder, "new")

@@ -27,8 +27,10 @@ def training_curves(runs: list[Run]) -> Figure:
     figure = new_figure(4.2 * len(over), 5.2)
     panels = figure.subplots(len(FIGURES), len(over), squeeze=False, sharex="col", sharey="row")
     handles: list[Any] = []
+    unlike = len({(run.config.objective.loss, run.config.objective.negatives) for run in runs}) > 1
     for row, y in zip(panels, FIGURES, strict=True):
-        row[0].set_ylabel(FIGURES[y], fontsize=9)
+        apart = "\n(of unlike objectives: compare shapes only)" if unlike and y == "loss" else ""
+        row[0].set_ylabel(FIGURES[y] + apart, fontsize=9)
         for panel, x in zip(row, over, strict=True):
             handles = [_draw(panel, curve, x, y, place) for place, curve in enumerate(curves)]
             quiet(panel)
