@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# longer names and labels are cut where they are shown: ten thousand characters of one hide everything else
+LONGEST = 200
+
 
 class UserError(Exception):
     """Shown by the command line as one clear sentence, exit code 1."""
@@ -34,3 +37,8 @@ def shown(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii") for mark in name)
+
+
+def cut(name: str) -> str:
+    """The beginning of an endless name, and how long it is."""
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}… ({len(name):,} characters)"

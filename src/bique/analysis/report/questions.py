@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from bique.analysis.report.gather import Told
-from bique.analysis.report.html import Content, Markup, element, joined, name, number, sentence
+from bique.analysis.report.html import Content, Markup, element, entity, joined, name, number, sentence
 from bique.errors import UserError
 from bique.evaluation import Blocks, best_entities
 from bique.graph import Graph, Triples
@@ -21,18 +21,18 @@ TOP = 5
 
 
 class Answer(NamedTuple):
-    name: str
+    entity: Markup
     score: float
     mark: str
     """right, known (true, and therefore taken out before counting) or new."""
 
 
 class Question(NamedTuple):
-    given: str
+    given: Markup
     relation: str
     asked: str
     """head or tail."""
-    right: str
+    right: Markup
     rank: float
     candidates: int
     mirrored: bool
@@ -88,7 +88,7 @@ def _ask(one: Told, model: Model, triples: Triples, places: Int[np.ndarray, "cho
         asked = "tail" if place < test else "head"
         base = relation if asked == "tail" else graph.inverse(relation)
         rank, candidates = float(one.evaluation.ranks[place]), int(one.evaluation.ranking.candidates[place])
-        names = graph.entities[head], graph.relations[base], asked, graph.entities[target]
+        names = entity(graph, head), graph.relations[base], asked, entity(graph, target)
         found.append(Question(*names, rank, candidates, bool(mirrored[place % test]), best))
     return found
 
@@ -106,21 +106,21 @@ def _best(model: Model, graph: Graph, triples: Triples) -> list[list[Answer]]:
             known = set(graph.answers.of(head, relation).tolist())
             marks = ["right" if i == target else "known" if i in known else "new" for i in row]
             found.append(
-                [Answer(graph.entities[i], score, mark) for i, score, mark in zip(row, values, marks, strict=True)]
+                [Answer(entity(graph, i), score, mark) for i, score, mark in zip(row, values, marks, strict=True)]
             )
     return found
 
 
 def _card(asked: Question) -> Markup:
-    given, relation = name(asked.given), name(asked.relation)
+    given, relation = asked.given, name(asked.relation)
     arrow: Content = [given, " —", relation, "→ ?"] if asked.asked == "tail" else ["? —", relation, "→ ", given]
     rank = number(int(asked.rank) if asked.rank.is_integer() else asked.rank, 1)
     mirrored = " Training had this fact the other way round." if asked.mirrored else None
     place = f" at place {rank} of {asked.candidates:,}."
     words = {"right": element("strong", "✓ right"), "known": "known", "new": None}
     items = [
-        element("li", name(one.name), " ", element("span", number(one.score, 2), class_="score"), " ", words[one.mark])
+        element("li", one.entity, " ", element("span", number(one.score, 2), class_="score"), " ", words[one.mark])
         for one in asked.answers
     ]
-    lines = [element("p", arrow, class_="question"), element("p", "Right: ", name(asked.right), place, mirrored)]
+    lines = [element("p", arrow, class_="question"), element("p", "Right: ", asked.right, place, mirrored)]
     return element("div", lines, element("ol", items), class_="card")
