@@ -108,10 +108,10 @@ class Labels:
         except (OSError, ValueError, EOFError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a whole file"
             raise UserError(f"{directory}: its labels cannot be read ({reason}); {REMEDY}") from error
-        found = cls(text, offsets)
-        sound = offsets.dtype == np.int64 and offsets.ndim == 1 and len(offsets) == count + 1
-        # of labels that are as they were written all the rest is true
-        if not (sound and record == found._record()):
+        sound = offsets.dtype == np.int64 and offsets.shape == (count + 1,)
+        found = cls(text, offsets) if sound else None
+        # labels with the hash that was written are as they were written, in every respect
+        if found is None or record != found._record():
             raise UserError(f"{directory}: its labels are not those that were written; {REMEDY}")
         return found
 

@@ -48,7 +48,7 @@ def nearest_texts(text: Text, offsets: Offsets, name: str, count: int) -> list[t
 def promising(text: Text, offsets: Offsets, name: str) -> list[int]:
     """Places of the texts that share the most pieces of three bytes with a name; all places, if they are few.
 
-    A million texts in a tenth of a second instead of ten: pieces are counted by column, and only in ASCII does a
+    A million texts in half a second instead of ten: pieces are counted by column, and only in ASCII does a
     capital letter equal a small one.
     """
     if len(offsets) <= PROMISING + 1:

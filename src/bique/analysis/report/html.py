@@ -58,7 +58,7 @@ def name(text: str) -> Markup:
 def entity(graph: Graph, place: int) -> Markup:
     """An entity by its label, with its id small beside it: labels need not be unique, and one may be hostile."""
     known, label = graph.entities[place], graph.label(place)
-    return name(known) if label in (None, known) else joined(name(label), " ", element("small", name(known)))
+    return name(known) if label in (None, known) else joined(name(label), " ", element("small", "(", name(known), ")"))
 
 
 def number(value: float | int | None, digits: int = 3) -> str:
