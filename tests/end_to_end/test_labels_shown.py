@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 
 QUICK = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
-ODD = {3: "<script>alert('x')</script>", 4: '"quoted" \u202eevil', 5: "x" * 10_000, 28: "Springfield", 29: "Springfield"}
+ODD = {
+    3: "<script>alert('x')</script>",
+    4: '"quoted" \u202eevil',
+    5: "x" * 10_000,
+    28: "Springfield",
+    29: "Springfield",
+}
 Bique = Callable[..., Any]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from bique.errors import UserError
+from bique.errors import UserError, cut
 from bique.graph.labels import Labels
 from bique.graph.readers.batch import BadLine
 from bique.graph.readers.delimited import not_utf8
@@ -74,7 +74,7 @@ class _Table:
         if place is None:
             self.unknown += 1
         elif self.labels.setdefault(place, label) != label:
-            raise BadRecordError(f"{name!r} has another label on line {self._numbers[place]}")
+            raise BadRecordError(f"{cut(name)!r} has another label on line {self._numbers[place]}")
         else:
             self._numbers.setdefault(place, number)
 
