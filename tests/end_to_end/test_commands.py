@@ -388,8 +388,9 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
     told = [one for one in found["compositions"] if one["relation"] == "c parent"]
     assert told  # next to it in the tree is often a child of the same
     for one in told:
-        assert f"“{one['first']}” then “{one['second']}” leads where it leads in {one['share']:.0%}" in words
-        assert f"{one['product_distance']:.2f} away from it" in words
+        path = f"“{one['first']}” then “{one['second']}” ends at a tail of “c parent” in {one['share']:.0%}"
+        assert f"{path} of {one['paths']} ways" in words
+        assert f"{one['product_distance']:.2f} away from its own" in words
     assert json.loads(bique("geometry", run, "--relation", "c parent", "--json").out)["compositions"] == told
 
     import polars

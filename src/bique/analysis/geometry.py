@@ -96,6 +96,8 @@ class Composition:
     first: str
     second: str
     share: float
+    paths: int
+    """Of how many."""
     product_distance: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -106,13 +108,11 @@ def learned_compositions(model: Model, graph: Graph) -> list[Composition]:
     """The compositions that hold often in the facts, the surest first, with what the model makes of them."""
     assert isinstance(model, BiQUE), "a product of relations is one of biquaternions"
     found: list[Composition] = []
-    for first, second, third, share in composition_triples(graph):
-        if share >= OFTEN:
-            names = {"relation": third, "first": first, "second": second}
-            away = product_distance(model, first, second, third)
-            found.append(
-                Composition(**{key: graph.relations[i] for key, i in names.items()}, share=share, product_distance=away)
-            )
+    for one in composition_triples(graph):
+        if one.share >= OFTEN:
+            relation, first, second = (graph.relations[i] for i in (one.third, one.first, one.second))
+            away = product_distance(model, one.first, one.second, one.third)
+            found.append(Composition(relation, first, second, one.share, one.paths, away))
     return found
 
 

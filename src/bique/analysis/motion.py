@@ -14,7 +14,7 @@ from bique.models import BiQUE, Model
 from bique.shapes import Complex, Float
 
 # in the order in which they act on a head: (h + Q⁺)·‖q‖·u·h
-PARTS = ("translation", "scale and phase", "circular rotation", "hyperbolic rotation")
+PARTS = ("shift (translation)", "scale and phase", "turn (circular rotation)", "stretch (hyperbolic rotation)")
 
 
 class Motion:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -186,8 +186,18 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return (ends - (counts - 1) / 2)[place]
 
 
-def composition_triples(graph: Graph, at_least: int = 10, paths: int = 2_000_000) -> list[tuple[int, int, int, float]]:
-    """(r1, r2, r3, confidence): of the paths a –r1→ b –r2→ c, the share with a –r3→ c; those with ten facts or more.
+class Path(NamedTuple):
+    """Of the paths a –first→ b –second→ c with three different entities, the share with a –third→ c."""
+
+    first: int
+    second: int
+    third: int
+    share: float
+    paths: int
+
+
+def composition_triples(graph: Graph, at_least: int = 10, paths: int = 2_000_000) -> list[Path]:
+    """The surest first; those with ten facts or more.
 
     Graphs with more than `paths` paths are searched from every n-th fact on.
     """
@@ -208,5 +218,5 @@ def composition_triples(graph: Graph, at_least: int = 10, paths: int = 2_000_000
             seen[first, second] += 1
             for third in known.get((head, tail), ()):
                 closed[first, second, third] += 1
-    found = [(*key, count / seen[key[:2]]) for key, count in closed.items() if count >= at_least]
-    return sorted(found, key=lambda row: -row[3])
+    found = [Path(*key, count / seen[key[:2]], seen[key[:2]]) for key, count in closed.items() if count >= at_least]
+    return sorted(found, key=lambda one: -one.share)

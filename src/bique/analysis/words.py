@@ -52,8 +52,7 @@ def facts_in_words(pattern: RelationPattern) -> list[str]:
     if pattern.facts:
         lines += [
             f"{_ways(pattern.symmetry)}: {pattern.symmetry:.0%} of its facts hold the other way round, too",
-            f"{_circles(pattern.hierarchy)}: {pattern.hierarchy:.0%} of the pairs that it connects are not in a cycle",
-            f"without arrows, {1 - pattern.tree:.0%} of its links close a ring (a tree has none)",
+            f"{_circles(pattern.hierarchy)}: {1 - pattern.hierarchy:.0%} of the pairs that it connects lie on a circle",
         ]
     if pattern.partner:
         lines.append(f"most like {pattern.partner}, with which it shares half of its pairs or more")
@@ -95,8 +94,12 @@ def _together(found: RelationGeometry) -> str:
     if not len(found.modulus):
         return "stretch and scale together: –"
     long, short = _lengths(found)
-    line = f"stretch and scale together: half of its directions become {long:.2g} times as long, the others {short:.2g}"
-    return f"{line}, which all but erases them" if short <= ERASED * long else line
+    line = f"stretch and scale together: half of its directions become {long:.2g} times as long, the others"
+    return (
+        f"{line} {short:.2g} times, which all but erases them"
+        if short <= ERASED * long
+        else f"{line} {short:.2g} times"
+    )
 
 
 def _lengths(found: RelationGeometry) -> tuple[float, float]:
@@ -135,7 +138,7 @@ def stands_out(learned: list[RelationGeometry], place: int) -> str | None:
     """In what a relation is the first or the last of all: figures mean little to whoever has not seen the others."""
     if len(learned) < 3:
         return None
-    ways = (("shifts", "translation"), ("turns", "angle"), ("stretches", "rapidity"), ("scales", "modulus"))
+    ways = (("shifts", "translation"), ("turns", "angle"), ("stretches", "rapidity"))
     said: list[str] = []
     for verb, quantity in ways:
         values = [one.translation if quantity == "translation" else one.median(quantity) for one in learned]
@@ -153,9 +156,11 @@ def compositions(model: BiQUE, graph: Graph) -> dict[int, list[str]]:
     lines: dict[int, list[str]] = {}
     for one in learned_compositions(model, graph):
         # in quotes: a name may be a sentence itself
-        found = f"“{one.first}” then “{one.second}” leads where it leads in {one.share:.0%} of the cases; "
-        distance = f"the product of the two is {one.product_distance:.2f} away from it (0: the same, 1: unrelated)"
-        lines.setdefault(graph.relations.index(one.relation), []).append(f"{found}{distance}")
+        path = f"“{one.first}” then “{one.second}” ends at a tail of “{one.relation}” in {one.share:.0%}"
+        often = f"of {one.paths:,} ways (those that lead back are left out)"
+        away = f"the two learned movements together are {one.product_distance:.2f} away from its own"
+        line = f"{path} {often}; {away} (0: the same, 1: unrelated)"
+        lines.setdefault(graph.relations.index(one.relation), []).append(line)
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -73,10 +74,12 @@ def geometry(
     screen.print(_table(forward, patterns, high))
     rho, *interval = correlation
     between = " ".join(f"{end:.2f}" for end in interval)
-    answer = f"hierarchy and rapidity: rank correlation {rho:.2f} [{between}] over {len(patterns)} relations"
-    screen.print(Text(f"{answer}; an interval that holds 0 may be chance", style="dim"), soft_wrap=True)
-    legend = f"θ in [0, π], φ in [0, {high}]: histograms over the biquaternions, and the median"
-    screen.print(Text(legend, style="dim"), soft_wrap=True)
+    answer = f"do hierarchies stretch? rank correlation of hier. and φ {rho:.2f} [{between}]"
+    legend = f"turn and stretch: histograms over the biquaternions (0 … 180°, φ 0 … {high}), and the median"
+    for line in (legend, f"{answer}; an interval that holds 0 may be chance"):
+        screen.print(Text(line, style="dim"), soft_wrap=True)
+    example = quote(patterns[0].relation)
+    note(f"one relation in words: bique geometry {quote(str(run))} --relation {example}")
 
 
 def histogram(values: np.ndarray, low: float, high: float, bins: int = 8) -> str:
@@ -96,7 +99,7 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
 
     table = plain_table("What each relation learned")
     table.padding = (0, 1, 0, 0)
-    headings = ("relation", "facts", "", "hier.", "circular θ", "hyperbolic φ", "scale", "shift", "null")
+    headings = ("relation", "facts", "", "hier.", "shift", "turn θ", "stretch φ", "scale", "nearly null")
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place in (0, 2) else "right", overflow="fold")
     for one, pattern in zip(learned, patterns, strict=True):
@@ -105,16 +108,18 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
             f"{pattern.facts:,}",
             pattern.category,
             f"{pattern.hierarchy:.2f}",
-            f"{histogram(one.angle, 0, np.pi)} {one.median('angle'):.2f}",
+            f"{one.translation:.2f}",
+            f"{histogram(one.angle, 0, np.pi)} {np.degrees(one.median('angle')):.0f}°",
             f"{histogram(one.rapidity, 0, high)} {one.median('rapidity'):.2f}",
             f"{one.median('modulus'):.2f}",
-            f"{one.translation:.2f}",
-            f"{one.null}+{one.near_null - one.null}",
+            f"{one.near_null}{f' ({one.null} null)' if one.null else ''}",
         ]
         table.add_row(*map(Text, cells))
+    units = learned[0].units if learned else 0
     table.caption = Text(
-        "hier.: share of connected pairs that are not in a cycle · shift: length of the translation beside an "
-        "entity's · null: without a decomposition + nearly so",
+        "N-1: a head has about one tail, a tail often several heads · hier.: share of connected pairs that are not on "
+        "a circle · shift: beside the length of an entity · stretch: by e^φ one way, by e^−φ another · nearly null: of "
+        f"{units} biquaternions those that all but erase half of their directions; null ones have no decomposition",
         justify="left",
     )
     return table
@@ -127,7 +132,8 @@ def _in_words(one: RelationGeometry, inverse: RelationGeometry, pattern: Relatio
     from bique.analysis.words import facts_in_words, movement
 
     lines = [one.relation, *(f"  {line}" for line in facts_in_words(pattern))]
-    for name, found in (("what it does to a head", one), ("what its inverse does", inverse)):
+    other = "what it does to a tail, asked the other way round (a movement of its own)"
+    for name, found in (("what it does to a head", one), (other, inverse)):
         told = movement(found)
         lines += [
             f"  {name} (median of {found.units - found.null} of {found.units} biquaternions):",

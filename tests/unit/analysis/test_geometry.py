@@ -100,7 +100,7 @@ def test_compositions_are_found_with_their_confidence(small_graph: Graph) -> Non
     second = [(i + 10, 1, i + 20) for i in range(10)]
     third = [(i, 2, i + 20) for i in range(10)]
     made = replace(small_graph, train=np.array(first + second + third[:10], dtype=np.int32))
-    assert composition_triples(made) == [(0, 1, 2, 1.0)]
+    assert composition_triples(made, at_least=10) == [(0, 1, 2, 1.0, 10)]
     assert composition_triples(made, at_least=11) == []
 
 

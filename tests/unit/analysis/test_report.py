@@ -194,6 +194,7 @@ def test_questions_show_the_rank_that_the_evaluation_gave_and_mark_the_answers(m
     text = read.text
     assert f"at place {int(ranks.min())} of" in text
     assert f"at place {int(ranks.max())} of" in text
+    assert "✓ right" in text.split("Answered worst")[0]  # rank 1 is the first of its list: known ones are left out
     cards = sum(found.get("class") == "card" for _, found in read.tags)
     assert cards == 2
     assert not any(found.get("class") == "card" for _, found in Reader(report([run], count=0)).tags)

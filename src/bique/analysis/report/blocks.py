@@ -7,9 +7,9 @@ import numpy as np
 from bique.analysis.geometry import RelationGeometry, rapidity_range
 from bique.analysis.patterns import RelationPattern
 from bique.analysis.report.gather import Told
+from bique.analysis.report.histograms import histogram
 from bique.analysis.report.html import Content, Markup, bullets, element, entity, joined, name, number, sentence
 from bique.analysis.report.pictures import picture
-from bique.analysis.report.sketches import histogram, moved_letter
 from bique.analysis.words import compositions, facts_in_words, in_short, movement, stands_out
 from bique.graph import Graph
 from bique.models import BiQUE
@@ -51,7 +51,7 @@ def _block(
         meaning = element("a", "What shifting, turning and stretching mean", href=f"#run-{place}-meaning")
         parts += [
             _moves("What it does to a head", learned[relation], high),
-            _moves("What its inverse does to a tail, back to the heads", learned[one.graph.inverse(relation)], high),
+            _moves("Asked the other way round: a movement of its own", learned[one.graph.inverse(relation)], high),
             element("p", meaning),
         ]
     parts.append(drawn)
@@ -108,21 +108,16 @@ def _short(pattern: RelationPattern, learned: list[RelationGeometry] | None, rel
 
 
 def _moves(title: str, found: RelationGeometry, high: int) -> Markup:
-    """The sentences of `bique geometry --relation`, with histograms over the blocks and a sketch."""
+    """The sentences of `bique geometry --relation`; those that mean little by themselves behind a further press."""
     told = movement(found)
     angles = histogram(found.angle, 0.0, np.pi, "histogram of the turns, from 0 to 180°")
     stretches = histogram(found.rapidity, 0.0, float(high), f"histogram of the stretches φ, from 0 to {high}")
-    lines: list[Content] = [
-        sentence(told.shift),
-        [sentence(told.turn), " ", angles, element("span", " 0 … 180°", class_="small")],
-        [sentence(told.stretch), " ", stretches, element("span", f" φ 0 … {high}", class_="small")],
-        sentence(told.scale),
-        sentence(told.phase),
-        sentence(told.together),
+    first = [sentence(told.shift), sentence(told.turn), sentence(told.together)]
+    first += [sentence(told.null)] if told.null else []
+    numbers: list[Content] = [
+        ["Turns θ of the blocks ", angles, element("span", " 0 … 180°", class_="small")],
+        ["Stretches φ of the blocks ", stretches, element("span", f" 0 … {high}", class_="small")],
+        *map(sentence, (told.stretch, told.scale, told.phase)),
     ]
-    lines += [sentence(told.null)] if told.null else []
-    sketch = moved_letter(found)
-    drawn = sketch and element(
-        "figure", sketch, element("figcaption", "A sketch: the letter F before (dashed) and after (solid)")
-    )
-    return joined(element("h4", title), element("div", bullets(lines), drawn, class_="moves"))
+    behind = element("details", element("summary", "The numbers behind it"), bullets(numbers))
+    return joined(element("h4", title), bullets(first), behind)

@@ -23,8 +23,7 @@ TOP = 5
 class Answer(NamedTuple):
     entity: Markup
     score: float
-    mark: str
-    """right, known (true, and therefore taken out before counting) or new."""
+    right: bool
 
 
 class Question(NamedTuple):
@@ -35,16 +34,17 @@ class Question(NamedTuple):
     right: Markup
     rank: float
     candidates: int
-    mirrored: bool
-    """Its fact stands in train the other way round."""
+    remark: Content
+    """Why it is no wonder that it is answered so."""
     answers: list[Answer]
+    """The first ones, without those that are known to be true: as the rank counts."""
 
 
 def questions(told: list[Told], count: int) -> Markup:
     introduction = (
-        "Of equal ranks, one of each relation comes first. An answer marked as known is true already (a fact of train, "
-        "valid or test), so it does not count against the right one; the others may be wrong, or missing in the graph. "
-        "The higher a score the better; scores of different questions cannot be compared."
+        "Of equal ranks, one of each relation comes first. Other answers that are true already (facts of train, valid "
+        "or test) are left out, as they do not count against the right one; those that are left may be wrong, or "
+        "missing in the graph. The higher a score the better; scores of different questions cannot be compared."
     )
     return joined(element("p", introduction), [_of_run(one, count, len(told) > 1) for one in told])
 
@@ -81,6 +81,7 @@ def _ask(one: Told, model: Model, triples: Triples, places: Int[np.ndarray, "cho
     assert one.evaluation is not None
     graph, test = one.graph, len(one.graph.test)
     mirrored = graph.mirrored("test")
+    shown = set(np.unique(graph.train[:, [0, 2]]).tolist())
     answers = _best(model, graph, triples)
     found: list[Question] = []
     for triple, place, best in zip(triples.tolist(), places.tolist(), answers, strict=True):
@@ -89,25 +90,28 @@ def _ask(one: Told, model: Model, triples: Triples, places: Int[np.ndarray, "cho
         base = relation if asked == "tail" else graph.inverse(relation)
         rank, candidates = float(one.evaluation.ranks[place]), int(one.evaluation.ranking.candidates[place])
         names = entity(graph, head), graph.relations[base], asked, entity(graph, target)
-        found.append(Question(*names, rank, candidates, bool(mirrored[place % test]), best))
+        unseen = [entity(graph, i) for i in (head, target) if i not in shown]
+        remark: Content = ["Training never showed ", unseen[0], "."] if unseen else None
+        if mirrored[place % test]:
+            remark = "Training had this fact the other way round."
+        found.append(Question(*names, rank, candidates, remark, best))
     return found
 
 
 def _best(model: Model, graph: Graph, triples: Triples) -> list[list[Answer]]:
-    """The first answers of each question, marked."""
+    """The first answers of each question, without other known ones."""
     size = Blocks.on(model.entity.device).queries
     found: list[list[Answer]] = []
     for start in range(0, len(triples), size):
         block = triples[start : start + size]
         heads, relations, _ = torch.as_tensor(block.astype(np.int64)).to(model.entity.device).unbind(1)
+        known = [set(graph.answers.of(head, relation).tolist()) - {target} for head, relation, target in block.tolist()]
         with torch.no_grad():
-            ids, scores, _ = best_entities(model, model.query(heads, relations), TOP)
-        for (head, relation, target), row, values in zip(block.tolist(), ids.tolist(), scores.tolist(), strict=True):
-            known = set(graph.answers.of(head, relation).tolist())
-            marks = ["right" if i == target else "known" if i in known else "new" for i in row]
-            found.append(
-                [Answer(entity(graph, i), score, mark) for i, score, mark in zip(row, values, marks, strict=True)]
-            )
+            most = min(TOP + max(map(len, known)), graph.num_entities)
+            ids, scores, _ = best_entities(model, model.query(heads, relations), most)
+        for target, taken, row, values in zip(block[:, 2].tolist(), known, ids.tolist(), scores.tolist(), strict=True):
+            left = [(i, score) for i, score in zip(row, values, strict=True) if i not in taken]
+            found.append([Answer(entity(graph, i), score, i == target) for i, score in left[:TOP]])
     return found
 
 
@@ -115,12 +119,18 @@ def _card(asked: Question) -> Markup:
     given, relation = asked.given, name(asked.relation)
     arrow: Content = [given, " —", relation, "→ ?"] if asked.asked == "tail" else ["? —", relation, "→ ", given]
     rank = number(int(asked.rank) if asked.rank.is_integer() else asked.rank, 1)
-    mirrored = " Training had this fact the other way round." if asked.mirrored else None
-    place = f" at place {rank} of {asked.candidates:,}."
-    words = {"right": element("strong", "✓ right"), "known": "known", "new": None}
+    place = f" at place {rank} of {asked.candidates:,}. "
+    right = element("strong", "✓ right")
     items = [
-        element("li", one.entity, " ", element("span", number(one.score, 2), class_="score"), " ", words[one.mark])
+        element(
+            "li",
+            one.entity,
+            " ",
+            element("span", number(one.score, 2), class_="score"),
+            " ",
+            right if one.right else None,
+        )
         for one in asked.answers
     ]
-    lines = [element("p", arrow, class_="question"), element("p", "Right: ", asked.right, place, mirrored)]
+    lines = [element("p", arrow, class_="question"), element("p", "Right: ", asked.right, place, asked.remark)]
     return element("div", lines, element("ol", items), class_="card")

@@ -8,9 +8,9 @@ from bique.analysis.geometry import RelationGeometry, rapidity_range
 from bique.analysis.patterns import RelationPattern, rank_correlation, relation_patterns
 from bique.analysis.report.blocks import blocks
 from bique.analysis.report.gather import Told, alike
+from bique.analysis.report.histograms import histogram
 from bique.analysis.report.html import Content, Markup, cell, element, joined, name, number, table
 from bique.analysis.report.pictures import picture
-from bique.analysis.report.sketches import histogram
 from bique.evaluation import Metrics
 
 # panels of the picture of angles: a panel has a dot per biquaternion, and a page has a size
@@ -50,7 +50,7 @@ def _table(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
     headings = ["relation", "facts", "category", "MRR", "Hits@1", "Hits@10", "hierarchy", "symmetry"]
     learned, legend, high = one.learned, LEGEND, 1
     if learned is not None:
-        headings += ["turn θ", "stretch φ", "scale", "shift"]
+        headings += ["turn θ (°)", "stretch φ", "scale", "shift"]
         high = rapidity_range(learned)
         legend += LEARNED.format(high=high)
     rows = []
@@ -114,10 +114,10 @@ def _meaning(one: Told, place: int) -> Markup:
     """The four movements, once, before anybody meets a figure of them."""
     units = getattr(one.model, "units", 0)
     words = (
-        f"How to read this: the model keeps {units} small blocks of eight numbers for every entity, its place on a map "
-        "with eight directions per block. A relation is a movement on that map. It takes a head and moves it: shifts "
-        "it, turns it, stretches it in half of the directions while squeezing it in the others, and scales the whole. "
-        "The eight numbers are four complex ones; a second turn mixes the real and the imaginary part of each. "
+        f"How to read this: the model keeps {units} small blocks of eight numbers for every entity: an arrow from the "
+        "middle of a map with eight directions per block. A relation is a movement on that map. It takes a head and "
+        "moves it: shifts it, turns it, stretches it in half of the directions while squeezing it in the others, and "
+        "scales the whole. (The eight numbers are four complex ones; a second turn mixes the two parts of each.) "
         "The entities that lie most in the direction of where the head arrives are the answers. Each block is moved in "
         "its own way; what is told is the middle one (the median)."
     )

@@ -30,6 +30,9 @@ MEANING = (
 )
 UNLIKE = "These runs were not all measured alike; figures that cannot be compared do not stand side by side."
 
+# questions behind a figure of a relation that is worth naming
+ENOUGH = 20
+
 
 def results(told: list[Told]) -> Markup:
     """A table for each way of measuring; what differs is said before the second one."""
@@ -164,9 +167,20 @@ def _of_run(one: Told, several: bool) -> Markup:
     plain = one.baseline
     if plain is not None:
         words.append(f" Naming the most frequent answers, without learning, has MRR {number(plain.metrics.mrr)}.")
+    words.append(_trust(one))
     lacking = bullets(map(sentence, one.lacking)) if one.lacking else None
     title = element("h3", name(one.label)) if several else None
     return element("div", title, element("p", words), lacking and element("div", lacking, class_="lacking"))
+
+
+def _trust(one: Told) -> Content:
+    """For whoever wants to know what to ask it: the relations at both ends, of those with enough questions."""
+    asked = {relation: found for relation, found in one.by.get("relation", {}).items() if found.queries >= ENOUGH}
+    if len(asked) < 3:
+        return None
+    ordered = sorted(asked, key=lambda relation: -asked[relation].mrr)
+    best, worst = ([name(one), f" ({number(asked[one].mrr)})"] for one in (ordered[0], ordered[-1]))
+    return [" Of the relations it answers ", best, " best and ", worst, f" worst (MRR; {ENOUGH} questions or more)."]
 
 
 def _how_good(one: Told) -> str:
