@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-# names that a sentence lists, and signs that it shows of one
+# names that a sentence lists
 LISTED = 40
-LONGEST = 80
+# longer names and labels are cut where they are shown: ten thousand characters of one hide everything else
+LONGEST = 200
 
 
 class UserError(Exception):
@@ -19,16 +20,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = list(known)
     lowered = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.5)
-    return f"; did you mean {shortened(lowered[near[0]])!r}?" if near else ""
+    return f"; did you mean {cut(shown(lowered[near[0]]))!r}?" if near else ""
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> UserError:
     """`unknown model 'Bique'; did you mean 'bique'? choose one of: …`."""
     known = list(known)
-    listed = ", ".join(shortened(name) for name in known[:LISTED])
+    listed = ", ".join(cut(shown(name)) for name in known[:LISTED])
     more = f", … ({len(known):,} in all)" if len(known) > LISTED else ""
     near = did_you_mean(word, known) or ";"
-    return UserError(f"unknown {kind} {shortened(word)!r}{near} choose one of: {listed}{more}")
+    return UserError(f"unknown {kind} {cut(shown(word))!r}{near} choose one of: {listed}{more}")
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> UserError:
@@ -36,14 +37,13 @@ def missing_extra(package: str, extra: str, purpose: str) -> UserError:
     return UserError(f"{purpose} needs the package {package!r}; install it with: pip install 'bique[{extra}]'")
 
 
-def shortened(name: str) -> str:
-    """A name in a sentence: printable, and not endless."""
-    name = shown(name)
-    return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
-
-
 def shown(name: str) -> str:
     """A name as it may go to a terminal: what cannot be printed is escaped, so that data never drives the screen."""
     if name.isprintable():
         return name
     return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii") for mark in name)
+
+
+def cut(name: str) -> str:
+    """The beginning of an endless name, and how long it is."""
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}… ({len(name):,} characters)"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from browser import NAMES, Page, browser, installed
 
-from bique.graph import Graph, Vocabulary
+from bique.graph import Graph, Labels, Vocabulary
 
 Command = Callable[..., Any]
 QUICK = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
@@ -26,12 +26,13 @@ HOSTILE = [
 
 @pytest.fixture
 def hostile(bique: Command, small_graph: Graph, tmp_path: Path) -> Path:
-    """A run of a graph whose names were made to break pages."""
+    """A run of a graph whose names and labels were made to break pages."""
     count = small_graph.num_entities
     entities = Vocabulary.from_names([*HOSTILE, *(f"entity {i:02d}" for i in range(count - len(HOSTILE)))])
     relations = Vocabulary.from_names(["</details><b>next", "pair" * 2_500, "$&parent;_"])
     splits = small_graph.train, small_graph.valid, small_graph.test
-    Graph(entities, relations, *splits, {"name": "<i>small</i>"}).save(tmp_path / "hostile")
+    labels = Labels.from_places(count, {i: HOSTILE[i % len(HOSTILE)] + str(i) for i in range(0, count, 2)})
+    Graph(entities, relations, *splits, {"name": "<i>small</i>"}, labels=labels).save(tmp_path / "hostile")
     done = bique("train", "--graph", tmp_path / "hostile", "--run", tmp_path / "hostile-run", *QUICK)
     assert done.code == 0, done.err
     return tmp_path / "hostile-run"

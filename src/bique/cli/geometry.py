@@ -101,7 +101,7 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
     from rich.text import Text
 
     from bique.cli.tables import plain_table
-    from bique.errors import shortened
+    from bique.errors import cut, shown
 
     table = plain_table("What each relation learned")
     table.padding = (0, 1, 0, 0)
@@ -110,7 +110,7 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
         table.add_column(heading, justify="left" if place in (0, 2) else "right", overflow="fold")
     for one, pattern in zip(learned, patterns, strict=True):
         cells = [
-            shortened(one.relation),
+            cut(shown(one.relation)),
             f"{pattern.facts:,}",
             pattern.category,
             f"{pattern.hierarchy:.2f}",

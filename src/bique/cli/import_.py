@@ -25,6 +25,9 @@ def import_(
         typer.Option(help="One character or tab, comma, space, semicolon; by the file's ending if not given."),
     ] = None,
     strip: Annotated[bool, typer.Option("--strip", help="Take blanks off both ends of every name.")] = False,
+    labels: Annotated[
+        Path | None, typer.Option(help="What people call the entities: tab-separated lines, id and label.")
+    ] = None,
     on_bad: Annotated[str, typer.Option(help="A bad line: stop, or quarantine (set it aside and count it).")] = "stop",
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +56,9 @@ def import_(
     )
     shares = _shares(split) if split else None
     with transfer_display("reading") as progress:
-        graph, report = import_graph(source, destination, options, split=shares, seed=seed, progress=progress)
+        graph, report = import_graph(
+            source, destination, options, split=shares, seed=seed, labels=labels, progress=progress
+        )
     if as_json:
         print_json(
             {"graph": str(destination), "hash": graph.hash, **asdict(report), "quarantine": _shown(report.quarantine)}

@@ -81,7 +81,8 @@ def _about(path: Path | None) -> dict[str, Any]:
         return {**environment(), "cache": str(cache_directory())}
     if (path / "graph.json").is_file():
         graph = Graph.open(path)
-        return {"graph": str(path), **graph.counts(), "hash": graph.hash, "origin": graph.origin}
+        labels = graph.labels.count if graph.labels else 0
+        return {"graph": str(path), **graph.counts(), "labels": labels, "hash": graph.hash, "origin": graph.origin}
     if (path / "config.toml").is_file():
         return {"run": str(path), **Run.open(path).summary()}
     raise UserError(f"{path}: neither a run (config.toml) nor a graph (graph.json)")

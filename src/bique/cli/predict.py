@@ -20,9 +20,9 @@ MovedGraph = Annotated[Path | None, typer.Option("--graph", help="The run's grap
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A trained run.")],
-    head: Annotated[str | None, typer.Option(help="A head: asks for tails.")] = None,
+    head: Annotated[str | None, typer.Option(help="A head, by its name or its label: asks for tails.")] = None,
     relation: Annotated[str | None, typer.Option(help="The relation.")] = None,
-    tail: Annotated[str | None, typer.Option(help="A tail: asks for heads.")] = None,
+    tail: Annotated[str | None, typer.Option(help="A tail, by its name or its label: asks for heads.")] = None,
     queries: Annotated[
         Path | None, typer.Option(help="A file of questions: head, relation, tail per line, ? where asked.")
     ] = None,

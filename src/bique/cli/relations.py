@@ -13,8 +13,8 @@ from bique.cli.screen import AsJson
 
 def relations(
     run: Annotated[Path, typer.Argument(help="A trained run.")],
-    head: Annotated[str, typer.Option(help="The head.")],
-    tail: Annotated[str, typer.Option(help="The tail.")],
+    head: Annotated[str, typer.Option(help="The head, by its name or its label.")],
+    tail: Annotated[str, typer.Option(help="The tail, by its name or its label.")],
     top: Top = 10,
     only_new: OnlyNew = False,
     graph: MovedGraph = None,

@@ -87,7 +87,8 @@ def _difference(found: PairedDifference) -> Text:
 
 def counts_table(title: str, graph: Graph) -> Table:
     table = plain_table(title)
-    for name in graph.counts():
+    counts = graph.counts() | ({"labels": graph.labels.count} if graph.labels else {})
+    for name in counts:
         table.add_column(name, justify="right")
-    table.add_row(*(f"{count:,}" for count in graph.counts().values()))
+    table.add_row(*(f"{count:,}" for count in counts.values()))
     return table

@@ -2,6 +2,7 @@
 
 from bique.graph.answers import Answers
 from bique.graph.graph import SPLITS, Graph, Split, Triples
+from bique.graph.labels import Labels
 from bique.graph.vocabulary import Vocabulary
 
-__all__ = ["SPLITS", "Answers", "Graph", "Split", "Triples", "Vocabulary"]
+__all__ = ["SPLITS", "Answers", "Graph", "Labels", "Split", "Triples", "Vocabulary"]

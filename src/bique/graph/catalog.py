@@ -11,7 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bique.atomic import disk_errors
 from bique.bundled import WORDNET
@@ -22,6 +22,8 @@ from bique.graph.known_datasets import DATASETS, Dataset, Download
 
 State = Literal["cached", "archive", "download", "bundled", "absent"]
 SplitFiles = dict[Split, Path]
+# inside an archive: id and name of each entity
+LABELS = "entity_names.tsv"
 
 DAMAGED_ARCHIVE = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
@@ -149,20 +151,24 @@ def _all_downloads_in_folder(dataset: Dataset) -> bool:
     return bool(dataset.downloads) and all(_in_folder(wanted) for wanted in dataset.downloads)
 
 
-def _split_files(dataset: Dataset, staging: Path, progress: Progress | None) -> SplitFiles:
-    """train, valid and test as text files, their content checked."""
+def _source_files(dataset: Dataset, staging: Path, progress: Progress | None) -> Extracted:
+    """train, valid and test as text files, their content checked, and labels where there are some."""
     archive = WORDNET if dataset.bundled else _archive_of(dataset)
     if archive is not None:
-        return extract(archive, staging, dataset.files)
+        return extract(archive, staging, dataset.files, dataset.labels)
     if not dataset.downloads:
         raise UserError(
             f"{dataset.name} has no public address (it is {dataset.substitute}); {_archive_remedy(dataset)}"
         )
     files: SplitFiles = {}
+    labels: Path | None = None
     for wanted in dataset.downloads:
         file = _obtain(wanted, _archive_remedy(dataset), progress)
-        files |= {wanted.split: file} if wanted.split else extract(file, staging, {})
-    return files
+        if wanted.split:
+            files[wanted.split] = file
+        else:
+            files, labels = extract(file, staging, {})
+    return Extracted(files, labels)
 
 
 def _archive_remedy(dataset: Dataset) -> str:
@@ -180,23 +186,30 @@ def _obtain(wanted: Download, remedy: str, progress: Progress | None) -> Path:
     return download(wanted.address, cache_directory() / "downloads" / wanted.file, wanted.pin, progress, remedy=remedy)
 
 
-def extract(archive: Path, folder: Path, pins: Mapping[Split, Pin]) -> SplitFiles:
-    """train.txt, valid.txt and test.txt of a tar archive into a folder: nothing else, and checked where pinned."""
-    found: SplitFiles = {}
-    names: dict[str, Split] = {f"{split}.txt": split for split in SPLITS}
+class Extracted(NamedTuple):
+    splits: SplitFiles
+    labels: Path | None
+
+
+def extract(archive: Path, folder: Path, pins: Mapping[Split, Pin], labels: Pin | None = None) -> Extracted:
+    """train.txt, valid.txt, test.txt and entity_names.tsv, if there is one, of a tar archive into a folder: nothing
+    else, and checked where pinned."""
+    wanted: dict[str, Pin | None] = {**{f"{split}.txt": pins.get(split) for split in SPLITS}, LABELS: labels}
+    found: dict[str, Path] = {}
     try:
         with tarfile.open(archive) as members:
             for member in members:
-                split = names.get(PurePosixPath(member.name).name)
-                if split is not None and split not in found and member.isreg():
-                    found[split] = _copy(members, member, folder / f"{split}.txt", pins.get(split))
+                name = PurePosixPath(member.name).name
+                if name in wanted and name not in found and member.isreg():
+                    found[name] = _copy(members, member, folder / name, wanted[name])
     except DAMAGED_ARCHIVE as error:
         raise UserError(f"{archive}: cannot be unpacked ({error}); fetch it again") from error
-    if missing := [f"{split}.txt" for split in SPLITS if split not in found]:
+    if missing := [name for name in wanted if name not in found and name != LABELS]:
         raise UserError(f"{archive}: there is no {' and no '.join(missing)} in it; fetch it again")
-    for split, pin in pins.items():
-        pin.verify(found[split], f"{archive}: {split}.txt", "fetch the archive again")
-    return found
+    for name, file in found.items():
+        if pin := wanted[name]:
+            pin.verify(file, f"{archive}: {name}", "fetch the archive again")
+    return Extracted({split: found[f"{split}.txt"] for split in SPLITS}, found.get(LABELS))
 
 
 def _copy(members: tarfile.TarFile, member: tarfile.TarInfo, file: Path, pin: Pin | None) -> Path:
@@ -218,11 +231,12 @@ def _build(dataset: Dataset, staging: Path, progress: Progress | None) -> None:
     """Import into `staging/graph`; bytes seen before must give the published counts, others are let in with them."""
     from bique.graph.ingest import ReadOptions, import_graph  # polars, which opening from the cache never needs
 
-    files = _split_files(dataset, staging, progress)
+    files, labels = _source_files(dataset, staging, progress)
     if dataset.trim_lines:
         files = _trimmed(files, staging)
     options = ReadOptions(separator="\t", on_bad=dataset.on_bad)
-    graph, _ = import_graph(files, staging / "graph", options, origin=_origin(dataset), progress=progress)
+    origin = _origin(dataset)
+    graph, _ = import_graph(files, staging / "graph", options, labels=labels, origin=origin, progress=progress)
     differences = count_differences(graph)
     if dataset.verified and differences:
         raise UserError(f"{dataset.name}: imported {'; '.join(differences)}; please report this as a fault of bique")

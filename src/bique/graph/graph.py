@@ -1,4 +1,4 @@
-"""A graph is a directory: int32 triples per split (memory-mapped), two vocabularies, a small JSON."""
+"""A graph is a directory: int32 triples per split (memory-mapped), two vocabularies, labels or none, a small JSON."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from bique.atomic import atomic_directory
 from bique.errors import UserError, unknown
 from bique.graph.answers import Answers
+from bique.graph.labels import Labels
 from bique.graph.vocabulary import Vocabulary
 from bique.shapes import Bool, Int
 
@@ -37,6 +38,7 @@ class Graph:
     test: Triples
     origin: dict[str, Any] = field(default_factory=dict[str, Any])
     path: Path | None = None
+    labels: Labels | None = None
 
     @property
     def name(self) -> str:
@@ -81,6 +83,10 @@ class Graph:
             return self.relations[relation]
         return f"{self.relations[self.inverse(relation)]}⁻¹"
 
+    def label(self, entity: int) -> str | None:
+        """What people call an entity; None where nothing but its name is known."""
+        return None if self.labels is None else self.labels.of(entity)
+
     @cached_property
     def answers(self) -> Answers:
         """The known answers of every query in both directions, over all splits."""
@@ -101,7 +107,7 @@ class Graph:
 
     @cached_property
     def hash(self) -> str:
-        """sha256 over names and triples: two graphs with one hash give the same numbers."""
+        """sha256 over names and triples, not labels: two graphs with one hash give the same numbers."""
         recorded = self.origin.get("hash")
         if self.path is not None and isinstance(recorded, str):
             return recorded
@@ -144,6 +150,8 @@ class Graph:
             np.save(directory / f"{name}.npy", np.ascontiguousarray(self.split(name), dtype=np.int32))
         self.entities.save(directory, "entities")
         self.relations.save(directory, "relations")
+        if self.labels is not None:
+            self.labels.save(directory)
         (directory / "graph.json").write_text(json.dumps(record, indent=2, ensure_ascii=False), encoding="utf-8")
 
     @classmethod
@@ -153,7 +161,7 @@ class Graph:
         entities, relations = Vocabulary.open(path, "entities"), Vocabulary.open(path, "relations")
         splits = {name: _open_triples(path / f"{name}.npy", len(entities), len(relations)) for name in SPLITS}
         origin = {**record["origin"], "hash": record["hash"]}
-        graph = cls(entities, relations, **splits, origin=origin, path=path)
+        graph = cls(entities, relations, **splits, origin=origin, path=path, labels=Labels.open(path, len(entities)))
         recorded = record.get("counts")
         if graph.counts() != recorded:
             raise UserError(f"{path}: graph.json counts {recorded}, the files hold {graph.counts()}; import again")

@@ -36,6 +36,8 @@ class ImportReport:
     quarantine: Path | None
     notes: list[str]
     seconds: float
+    labels: int = 0
+    """How many entities have a label."""
 
 
 def import_graph(
@@ -45,38 +47,46 @@ def import_graph(
     *,
     split: Shares | None = None,
     seed: int = 0,
+    labels: Path | None = None,
     origin: dict[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Graph, ImportReport]:
     """A folder with train, valid and test, or one file to `split`, or given files, becomes the directory `dest`.
 
+    `labels` is a file of lines `id<TAB>label` for its entities; they lie beside the graph and do not change its hash.
     `progress(file, done, total)` is called now and then, in bytes of the file being read (rows for Parquet).
     """
     try:
+        from bique.graph.readers.labels import label_file, read_labels
         from bique.graph.readers.reading import read_files
     except ModuleNotFoundError as error:  # a prepared graph needs none of it
         raise UserError(
             f"reading files of facts needs {error.name}; install it with: pip install {error.name}"
         ) from error
     started = time.perf_counter()
-    files, notes = _files(source, split)
+    named = label_file(labels) if labels is not None else None
+    files, notes = _files(source, split, named)
     with atomic_directory(dest) as directory:
         found = read_files(files, options, directory / QUARANTINE, progress)
         splits = found.triples if split is None else split_facts(found.triples["train"], split, seed)
         if not len(splits["train"]):
             raise UserError(f"{files['train'].path}: no facts to train with; import a file that holds some")
-        recorded = {**_origin(files, options, split, seed, found.bad), **(origin or {})}
-        graph = Graph(found.entities, found.relations, **splits, origin=recorded)
+        told = read_labels(named, found.entities, options, directory / QUARANTINE, progress) if named else None
+        bad = found.bad + (told.bad if told else 0)
+        recorded = {**_origin(files, named, options, split, seed, bad), **(origin or {})}
+        graph = Graph(found.entities, found.relations, **splits, origin=recorded, labels=told and told.labels)
         graph.write(directory)
     empty = [name for name in SPLITS if split is not None and not len(graph.split(name))]
     notes += [f"too few facts for a share of their own: the {name} split is empty" for name in empty]
-    notes += [*found.notes, *_unseen_note(graph)]
-    quarantine = dest / QUARANTINE if found.bad else None
-    report = ImportReport(graph.counts(), found.bad, quarantine, notes, time.perf_counter() - started)
-    return Graph.open(dest), report
+    notes += [*found.notes, *(told.notes if told else []), *_unseen_note(graph)]
+    opened, seconds = Graph.open(dest), time.perf_counter() - started
+    labelled = opened.labels.count if opened.labels else 0
+    return opened, ImportReport(graph.counts(), bad, dest / QUARANTINE if bad else None, notes, seconds, labelled)
 
 
-def _files(source: Path | Mapping[Split, Path], shares: Shares | None) -> tuple[dict[Split, FactFile], list[str]]:
+def _files(
+    source: Path | Mapping[Split, Path], shares: Shares | None, labels: FactFile | None
+) -> tuple[dict[Split, FactFile], list[str]]:
     """The file of each split, or the only file as train, and what there is to say about the choice."""
     if isinstance(source, Path) and not source.is_dir():
         file = fact_file(source)
@@ -91,7 +101,8 @@ def _files(source: Path | Mapping[Split, Path], shares: Shares | None) -> tuple[
     files: dict[Split, FactFile] = {}
     ignored: list[str] = []
     if isinstance(source, Path):
-        files, ignored = find_splits(source)
+        files, others = find_splits(source)
+        ignored = [name for name in others if labels is None or (source / name).resolve() != labels.path.resolve()]
     else:
         files = {split: fact_file(source[split]) for split in SPLITS if split in source}
         if "train" not in files:
@@ -127,7 +138,12 @@ def split_facts(triples: Triples, shares: Shares, seed: int) -> dict[Split, Trip
 
 
 def _origin(
-    files: Mapping[Split, FactFile], options: ReadOptions, shares: Shares | None, seed: int, bad: int
+    files: Mapping[Split, FactFile],
+    labels: FactFile | None,
+    options: ReadOptions,
+    shares: Shares | None,
+    seed: int,
+    bad: int,
 ) -> dict[str, Any]:
     """What graph.json remembers: the names of the files and every choice that differs from the usual one."""
     usual = ReadOptions()
@@ -135,6 +151,8 @@ def _origin(
     if shares is not None:
         chosen |= {"split": shares, "seed": seed}
     origin: dict[str, Any] = {"files": {split: file.path.name for split, file in files.items()}}
+    if labels is not None:
+        origin["labels"] = labels.path.name
     return {**origin, **({"options": chosen} if chosen else {}), **({"bad_lines": bad} if bad else {})}
 
 

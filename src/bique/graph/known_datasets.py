@@ -29,8 +29,9 @@ class Dataset:
     """What is known of a dataset before anything of it is on this machine.
 
     `files` pins train.txt, valid.txt and test.txt inside `<name>.tar.xz`, the form kept in a folder of archives; it is
-    empty where only the bytes of a download are pinned. `published` are the counts of the paper or of the substitute's
-    own description; `verified` says that importing the pinned bytes was seen to give them.
+    empty where only the bytes of a download are pinned. `labels` pins the archive's entity_names.tsv, if it has one.
+    `published` are the counts of the paper or of the substitute's own description; `verified` says that importing the
+    pinned bytes was seen to give them.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Dataset:
     licence: str
     published: Mapping[str, int] | None = None
     files: Mapping[Split, Pin] = field(default_factory=dict[Split, Pin])
+    labels: Pin | None = None
     downloads: tuple[Download, ...] = ()
     on_bad: Literal["stop", "quarantine"] = "stop"
     trim_lines: bool = False
@@ -119,6 +121,7 @@ DATASETS: tuple[Dataset, ...] = (
             "valid": _sha256("453ce7202afa58094a04d2b1560ee2b02660f1c260b32ce6651c8ccedd1028ab", 110_415),
             "test": _sha256("0383bceaaa1096cf3c03ec021ed0048068e2355dbfc0239b292cefdac821cec5", 113_180),
         },
+        labels=_sha256("6cd5d35aa66d11c2197a34ada74b402e4bfa09c85dbf6cef191a90c02f86bb66", 983_457),
         downloads=_conve("WN18RR.tar.gz", _sha256("1eb9152f804c140d163462c0d49f65e5a0b30ab5fbb375c5e3353c11a6249060")),
     ),
     Dataset(
@@ -133,6 +136,7 @@ DATASETS: tuple[Dataset, ...] = (
             "valid": _sha256("749cbe9d923bac7b9354da5614ecfed2e0220256d442c3e04a6b303db1f273d9", 1_285_566),
             "test": _sha256("e2e35e8e6113de220140b6f44dc71a5207b0fc6872d575e874aefe13259b655b", 1_499_033),
         },
+        labels=_sha256("8a8057b70887cab9608c3aca8c2b483941434e8f030febc037f82c4813322ed8", 381_092),
         downloads=_conve(
             "FB15k-237.tar.gz", _sha256("311df7930f842a02979eaa7a802484a6afe62303c07f915f1e6edbc30cbe05e8")
         ),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
@@ -11,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from bique.errors import UserError
+from bique.graph.nearest import nearest_texts
 from bique.shapes import Int
 
 Offsets = Int[np.ndarray, "names_plus_one"]
@@ -103,29 +102,11 @@ class Vocabulary(Sequence[str]):
             raise ValueError(f"{value!r} is not in the vocabulary")
         return found
 
-    def nearest(self, name: str, count: int = 5) -> list[str]:
-        """The names most like a misspelt one: by shared three-letter pieces first, then by difflib's ratio."""
-        pieces = _pieces(name)
-
-        def overlap(other: str) -> float:
-            others = _pieces(other)
-            return len(pieces & others) / len(pieces | others)
-
-        likely = heapq.nlargest(50, self, key=overlap)
-        ratio = difflib.SequenceMatcher(b=name.casefold())
-
-        def likeness(other: str) -> float:
-            ratio.set_seq1(other.casefold())
-            return ratio.ratio()
-
-        return [other for other in sorted(likely, key=likeness, reverse=True)[:count] if likeness(other) > 0.4]
+    def nearest(self, name: str, count: int = 5) -> list[tuple[float, int]]:
+        """(likeness, id) of the names most like a misspelt one."""
+        return nearest_texts(self._text, self._offsets, name, count)
 
     def digest_parts(self) -> Iterator[bytes]:
         """What the content hash of a graph reads."""
         yield np.ascontiguousarray(self._offsets, dtype="<i8").tobytes()
         yield bytes(self._text)
-
-
-def _pieces(name: str) -> set[str]:
-    padded = f"  {name.casefold()} "
-    return {padded[i : i + 3] for i in range(len(padded) - 2)}

@@ -9,7 +9,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from bique.atomic import atomic_directory, disk_errors, write_text
 from bique.config import RunConfig, Ties, dump_config, load_config
 from bique.errors import UserError, unknown
 from bique.evaluation import Evaluation, Protocol, Ranking, evaluate
-from bique.graph import SPLITS, Graph, Vocabulary
+from bique.graph import SPLITS, Graph, Labels, Vocabulary
 from bique.graph.catalog import locate
 from bique.graph.download import Progress
 from bique.models import MODELS, Model, build_model
@@ -52,6 +52,8 @@ class Run:
                 (directory / folder).mkdir()
             graph.entities.save(directory / "vocabulary", "entities")
             graph.relations.save(directory / "vocabulary", "relations")
+            if graph.labels is not None:
+                graph.labels.save(directory / "vocabulary")
             record = {"name": graph.name, "hash": graph.hash, **graph.counts()}
             (directory / "vocabulary" / "graph.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
         return cls.open(path)
@@ -77,15 +79,18 @@ class Run:
 
     @cached_property
     def names(self) -> Graph:
-        """The graph's names without its facts: enough to ask questions when the graph itself is elsewhere."""
+        """The graph's names and labels without its facts: enough to answer when the graph is elsewhere."""
         folder, none = self.path / "vocabulary", np.zeros((0, 3), dtype=np.int32)
         origin = {"name": self.graph_record["name"]}
-        return Graph(
-            Vocabulary.open(folder, "entities"), Vocabulary.open(folder, "relations"), none, none, none, origin
-        )
+        entities, relations = Vocabulary.open(folder, "entities"), Vocabulary.open(folder, "relations")
+        labels = Labels.open(folder, len(entities))
+        return Graph(entities, relations, none, none, none, origin, labels=labels)
 
     def graph(self, path: Path | None = None) -> Graph:
-        """The graph of the run (or the one at `path`), refused if it is not the one the run was trained on."""
+        """The graph of the run (or the one at `path`), refused if it is not the one the run was trained on.
+
+        Its labels may have been added or corrected since; where it has none, those that the run has kept are shown.
+        """
         if path is None and self.config.graph is not None and not self.config.graph.exists():
             raise UserError(f"the graph of {self.path} is no longer at {self.config.graph}; say where with --graph")
         graph = open_graph(self.config) if path is None else Graph.open(path)
@@ -95,7 +100,8 @@ class Run:
                 f"{graph.path}: holds another graph ({graph.hash[:12]}) than {self.path} was trained on "
                 f"({self.graph_record['hash'][:12]}); give the right one with --graph"
             )
-        return graph
+        kept = Labels.open(self.path / "vocabulary", graph.num_entities) if graph.labels is None else None
+        return graph if kept is None else replace(graph, labels=kept)
 
     def remember(self, **facts: str) -> None:
         """Add what is known only once training starts to the record of versions and hardware."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -16,21 +17,25 @@ from torch import Tensor
 
 from bique.errors import UserError, shown
 from bique.evaluation import Blocks, best_entities, refuse_if_not_finite
-from bique.graph import Graph, Vocabulary
+from bique.graph import Graph
 from bique.models import Model
 from bique.runs import Run
+from bique.serving.naming import Named, entity_named, find_entity, find_relation
 from bique.shapes import Float, Int
+
+PARTS = ("head", "relation", "tail")
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One answer. `known` is None when the graph's facts were not at hand."""
+    """One answer. `known` is None when the graph's facts were not at hand, `label` where there is only the name."""
 
     rank: int
     name: str
     score: float
     probability: float
     known: bool | None
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class AnswerTable(Sequence[Prediction]):
 
     question: str
     predictions: list[Prediction]
+    given: dict[str, Named] = field(default_factory=dict[str, Named])
+    """What was found for the two that were given of head, relation and tail."""
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -51,10 +58,18 @@ class AnswerTable(Sequence[Prediction]):
         return self.predictions[index]
 
     def as_dict(self) -> dict[str, Any]:
-        return {"question": self.question, "answers": [asdict(prediction) for prediction in self.predictions]}
+        given = {part: asdict(named) for part, named in self.given.items()}
+        answers = [asdict(prediction) for prediction in self.predictions]
+        return {"question": self.question, "given": given, "answers": answers}
+
+    def _title(self) -> Text:
+        if not self.given:
+            return Text(shown(self.question))
+        head, relation, tail = (self.given.get(part, Named("?")).text() for part in PARTS)
+        return Text.assemble(head, "  —", relation, "→  ", tail)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        table = Table(title=Text(shown(self.question)), title_justify="left", title_style="bold")
+        table = Table(title=self._title(), title_justify="left", title_style="bold")
         for heading, justify in (("", "right"), ("answer", "left"), ("score", "right"), ("probability", "right")):
             table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
         marked = any(one.known is not None for one in self.predictions)
@@ -64,7 +79,7 @@ class AnswerTable(Sequence[Prediction]):
             mark = Text({True: "known fact", False: "new", None: ""}[one.known], style="dim" if one.known else "green")
             table.add_row(
                 str(one.rank),
-                Text(shown(one.name)),
+                Named(one.name, one.label).text(),
                 f"{one.score:.3f}",
                 f"{one.probability:.1%}",
                 *([mark] if marked else []),
@@ -139,16 +154,23 @@ class Predictor:
 
     def _ids(self, query: Query) -> tuple[int, int]:
         """(head, tail) of a question for relations; else (head, relation), with r⁻¹ where a head is asked."""
-        names = self.names
-        head, tail = (_find(names.entities, "entity", name, query.place) for name in (query.head, query.tail))
-        relation = _find(names.relations, "relation", query.relation, query.place)
-        if relation is None:
+        names, place = self.names, query.place
+        head, tail = (None if one is None else find_entity(names, one, place) for one in (query.head, query.tail))
+        if query.relation is None:
             pair = head, tail
         else:
+            relation = find_relation(names, query.relation, place)
             pair = (tail, names.inverse(relation)) if head is None else (head, relation)
         assert pair[0] is not None
         assert pair[1] is not None
         return pair[0], pair[1]
+
+    def _given(self, query: Query, first: int, second: int) -> dict[str, Named]:
+        """What the ids of a question stand for; a relation is called as it was."""
+        if query.relation is None:
+            return {"head": entity_named(self.names, first), "tail": entity_named(self.names, second)}
+        entity, relation = entity_named(self.names, first), Named(query.relation)
+        return {"head": entity, "relation": relation} if query.tail is None else {"relation": relation, "tail": entity}
 
     def _rank_relations(self, query: Query, head: int, tail: int, top: int, only_new: bool) -> AnswerTable:
         count = self.names.num_relations
@@ -158,7 +180,11 @@ class Predictor:
         known = None if self.facts is None else {r for r in range(count) if tail in self.facts.answers.of(head, r)}
         order = torch.argsort(scores, descending=True, stable=True)
         best = order, scores[order], scores.logsumexp(0)
-        return _table(query, self.names.relations, best, known, top, only_new)
+
+        def named(relation: int) -> Named:
+            return Named(self.names.relations[relation])
+
+        return _table(query, self._given(query, head, tail), named, best, known, top, only_new)
 
     def _rank_entities(
         self, queries: list[Query], ids: list[tuple[int, int]], top: int, only_new: bool
@@ -168,42 +194,33 @@ class Predictor:
         wanted = top + max(len(facts or ()) for facts in known) if only_new else top
         heads, relations = torch.tensor(ids, device=self.model.entity.device).unbind(1)
         best_ids, scores, totals = best_entities(self.model, self.model.query(heads, relations), wanted)
+        named = partial(entity_named, self.names)
         return [
-            _table(query, self.names.entities, (best_ids[i], scores[i], totals[i]), known[i], top, only_new)
-            for i, query in enumerate(queries)
+            _table(
+                query, self._given(query, *pair), named, (best_ids[i], scores[i], totals[i]), known[i], top, only_new
+            )
+            for i, (query, pair) in enumerate(zip(queries, ids, strict=True))
         ]
 
 
 def _table(
     query: Query,
-    vocabulary: Vocabulary,
+    given: dict[str, Named],
+    named: Callable[[int], Named],
     best: tuple[Int[Tensor, "best"], Float[Tensor, "best"], Float[Tensor, ""]],
     known: set[int] | None,
     top: int,
     only_new: bool,
 ) -> AnswerTable:
-    """`best`: ids and scores in descending order, and the logsumexp over all candidates."""
+    """`best`: ids and scores in descending order, and the logsumexp over all candidates; `named`: what an id is."""
     ids, scores, total = best
-    predictions = [
-        Prediction(rank, vocabulary[i], score, probability, None if known is None else i in known)
-        for rank, (i, score, probability) in enumerate(
-            zip(ids.tolist(), scores.tolist(), (scores - total).exp().tolist(), strict=True), start=1
-        )
-        if not (only_new and known is not None and i in known)
-    ]
-    return AnswerTable(str(query), predictions[:top])
-
-
-def _find(vocabulary: Vocabulary, kind: str, name: str | None, place: str) -> int | None:
-    """The id of a name; None for what is asked."""
-    if name is None:
-        return None
-    found = vocabulary.find(name)
-    if found is None:
-        near = [shown(other) for other in vocabulary.nearest(name)]
-        hint = f"the nearest are: {', '.join(near)}" if near else "nothing is near it"
-        raise UserError(f"{place}no {kind} is called {name!r}; {hint}")
-    return found
+    rows = zip(ids.tolist(), scores.tolist(), (scores - total).exp().tolist(), strict=True)
+    predictions: list[Prediction] = []
+    for rank, (i, score, probability) in enumerate(rows, start=1):
+        if not (only_new and known is not None and i in known):
+            one, fact = named(i), None if known is None else i in known
+            predictions.append(Prediction(rank, one.name, score, probability, fact, one.label))
+    return AnswerTable(str(query), predictions[:top], given)
 
 
 def load(run: Path | str, graph: Path | str | None = None, device: str = "cpu") -> Predictor:
@@ -216,4 +233,4 @@ def load(run: Path | str, graph: Path | str | None = None, device: str = "cpu") 
             raise
         facts = None  # moved or removed: it still answers, but cannot say what is known
     model, _ = opened.model(device, facts)
-    return Predictor(model, opened.names, facts)
+    return Predictor(model, facts or opened.names, facts)

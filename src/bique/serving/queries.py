@@ -12,7 +12,7 @@ from bique.errors import UserError
 from bique.serving.predictor import AnswerTable, Query
 from bique.serving.tabular import refuse_unless_tabular
 
-HEADINGS = ("head", "relation", "tail", "rank", "answer", "score", "probability", "known")
+HEADINGS = ("head", "relation", "tail", "rank", "answer", "score", "probability", "known", "label")
 
 
 def read_queries(file: Path) -> list[Query]:
@@ -68,9 +68,10 @@ def _json_line(query: Query, table: AnswerTable) -> list[str]:
 
 def _tsv_lines(file: Path, query: Query, table: AnswerTable) -> list[str]:
     asked = [field if field is not None else "?" for field in (query.head, query.relation, query.tail)]
-    refuse_unless_tabular(file, [*asked, *(one.name for one in table)], "use .jsonl")
     known = {True: "known", False: "new", None: ""}
-    return [
-        "\t".join([*asked, str(one.rank), one.name, repr(one.score), repr(one.probability), known[one.known]]) + "\n"
-        for one in table
-    ]
+    lines: list[str] = []
+    for one in table:
+        refuse_unless_tabular(file, [*asked, one.name, one.label or ""], "use .jsonl")
+        figures = [str(one.rank), one.name, repr(one.score), repr(one.probability), known[one.known], one.label or ""]
+        lines.append("\t".join([*asked, *figures]) + "\n")
+    return lines

@@ -47,6 +47,8 @@ def test_the_pins_are_those_of_the_source_note(folder: Path, dataset: Dataset):
     for split in SPLITS:
         pin = dataset.files[split]
         assert f"`{split}.txt` {pin.digest} ({pin.size:,} bytes)" in note
+    if dataset.labels:
+        assert f"`entity_names.tsv` {dataset.labels.digest} ({dataset.labels.size:,} bytes)" in note
 
 
 def test_the_archive_imports_with_the_published_counts(
@@ -59,6 +61,7 @@ def test_the_archive_imports_with_the_published_counts(
     assert graph.counts() == dataset.published
     assert count_differences(graph) == []
     assert state(dataset.name) == "cached"
+    assert (graph.labels.count if graph.labels else 0) == (graph.num_entities if dataset.labels else 0)
 
 
 def test_the_addresses_and_pins_are_those_of_the_readme(folder: Path):

@@ -295,11 +295,47 @@ def test_blanks_around_a_line_go_and_a_line_without_tail_is_set_aside(register: 
     assert len(graph.train) == 2
 
 
-def test_only_the_three_split_files_leave_an_archive(tmp_path: Path):
+def test_an_archive_with_names_of_entities_gives_labels(register: Register, folder: Path):
+    names = b"a\tAnn\nb\tBo\nc\tCy\n"
+    register(replace(TOY, labels=pin(names)))
+    tar(folder / "toy.tar.xz", toy_members() | {"toy/entity_names.tsv": names})
+    graph = locate("toy")
+    assert [graph.label(i) for i in range(3)] == ["Ann", "Bo", "Cy"]
+    assert locate("toy").labels == graph.labels
+
+
+def test_labels_are_no_part_of_a_dataset_and_those_of_the_cache_stay(register: Register, folder: Path, tmp_path: Path):
+    register(TOY)
+    tar(folder / "toy.tar.xz", toy_members())
+    plain = locate("toy")
+    tar(folder / "toy.tar.xz", toy_members() | {"toy/entity_names.tsv": b"a\tAnn\n"})
+    assert locate("toy").labels is None
+    (tmp_path / "cache" / "graphs" / "toy").rename(tmp_path / "elsewhere")
+    fetched = locate("toy")
+    assert [fetched.label(i) for i in range(3)] == ["Ann", None, None]
+    assert fetched.hash == plain.hash
+
+
+def test_names_of_entities_that_are_not_the_pinned_ones_are_refused(register: Register, folder: Path):
+    register(replace(TOY, labels=pin(b"a\tAnn\n")))
+    tar(folder / "toy.tar.xz", toy_members() | {"toy/entity_names.tsv": b"a\tAmy\n"})
+    with pytest.raises(UserError, match=r"toy\.tar\.xz: entity_names\.tsv.*fetch the archive again"):
+        locate("toy")
+
+
+def test_damaged_labels_in_the_cache_are_made_again(register: Register, folder: Path, tmp_path: Path):
+    register(TOY)
+    tar(folder / "toy.tar.xz", toy_members() | {"toy/entity_names.tsv": b"a\tAnn\n"})
+    locate("toy")
+    (tmp_path / "cache" / "graphs" / "toy" / "labels.utf8").write_bytes(b"Amy")
+    assert locate("toy").label(0) == "Ann"
+
+
+def test_only_split_files_and_labels_leave_an_archive(tmp_path: Path):
     archive, folder = tmp_path / "a.tar.xz", tmp_path / "deep" / "folder"
     folder.mkdir(parents=True)
     tar(archive, {"../../train.txt": b"x", "/valid.txt": b"y", "toy/other.txt": b"z", "toy/test.txt": b"w"})
-    assert extract(archive, folder, {}) == {split: folder / f"{split}.txt" for split in SPLITS}
+    assert extract(archive, folder, {}) == ({split: folder / f"{split}.txt" for split in SPLITS}, None)
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
         ["a.tar.xz", "deep", "folder", "test.txt", "train.txt", "valid.txt"]
     )

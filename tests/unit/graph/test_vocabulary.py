@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bique.errors import UserError
-from bique.graph import Vocabulary
+from bique.graph import Vocabulary, nearest
 
 names = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8), max_size=20)
 
@@ -68,8 +70,39 @@ def test_damaged_files_are_told(tmp_path, damage):
         Vocabulary.open(tmp_path, "entities")
 
 
+def _nearest(vocabulary, name):
+    return [vocabulary[place] for _, place in vocabulary.nearest(name)]
+
+
 def test_the_nearest_names_are_the_misspelt_ones():
     vocabulary = Vocabulary.from_names(["Berlin", "Bern", "Paris", "Bergen", "Lima"])
-    assert vocabulary.nearest("Berlinn")[0] == "Berlin"
-    assert vocabulary.nearest("PARIS")[0] == "Paris"
-    assert vocabulary.nearest("qqqq") == []
+    assert _nearest(vocabulary, "Berlinn")[0] == "Berlin"
+    assert _nearest(vocabulary, "PARIS")[0] == "Paris"
+    assert _nearest(vocabulary, "qqqq") == []
+
+
+def test_a_likeness_is_that_of_difflib_and_falls():
+    found = Vocabulary.from_names(["Berlin", "Bern", "Bergen"]).nearest("berlinn")
+    assert found[0] == (difflib.SequenceMatcher(a="berlin", b="berlinn").ratio(), 1)
+    assert [likeness for likeness, _ in found] == sorted((likeness for likeness, _ in found), reverse=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["name 07x31", "NAME 0731", "nme 0731", "é 12", "é", "07", "\ud800x", "", "x" * 10_000]
+)
+def test_among_many_names_the_nearest_are_those_of_comparing_each(name, monkeypatch):
+    names = [f"name {i:04d}" for i in range(3000)] + ["é 12", "é", "07", "x" * 10_000]
+    vocabulary = Vocabulary.from_names(names)
+    # blocks that end within the names, so that no piece may reach across
+    monkeypatch.setattr(nearest, "TEXTS_AT_ONCE", 700)
+    quick = vocabulary.nearest(name, 1)
+    monkeypatch.setattr(nearest, "PROMISING", len(names))
+    exact = vocabulary.nearest(name, 1)
+    assert [likeness for likeness, _ in quick] == [likeness for likeness, _ in exact]
+
+
+def test_pieces_that_reach_across_two_names_do_not_count(monkeypatch):
+    monkeypatch.setattr(nearest, "PROMISING", 2)
+    names = ["xxab", "cyyy", "zzzz", "zzzy", "zabc"]
+    text, offsets = "".join(names).encode(), np.arange(0, 21, 4)
+    assert nearest.promising(text, offsets, "abc") == [4]

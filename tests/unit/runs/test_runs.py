@@ -12,7 +12,7 @@ from bique.atomic import atomic_directory, atomic_path, write_text
 from bique.config import EvaluationConfig, parse_config
 from bique.errors import UserError
 from bique.evaluation import FrequencyBaseline, evaluate
-from bique.graph import Graph
+from bique.graph import Graph, Labels
 from bique.models import build_model
 from bique.runs import Checkpoint, Run, compare, read_checkpoint, write_checkpoint
 
@@ -60,6 +60,22 @@ def test_a_run_opens_with_the_names_and_settings_it_was_made_with(small_graph_di
     assert list(again.names.entities) == list(graph.entities)
     assert again.graph().hash == graph.hash
     assert json.loads((run.path / "environment.json").read_text())["torch"] == torch.__version__
+
+
+def test_a_run_keeps_the_labels_of_its_graph(small_graph: Graph, tmp_path: Path) -> None:
+    replace(small_graph, labels=Labels.from_places(40, {3: "<b>three</b>"})).save(tmp_path / "graph")
+    run, graph = new_run(tmp_path / "graph", tmp_path / "run")
+    assert run.names.labels == graph.labels
+    assert run.names.label(3) == "<b>three</b>"
+    (run.path / "vocabulary" / "labels.utf8").write_bytes(b"")
+    with pytest.raises(UserError, match=r"vocabulary: its labels are not those that were written"):
+        _ = Run.open(run.path).names
+
+
+def test_a_run_that_was_made_without_labels_opens_without(small_graph_directory: Path, tmp_path: Path) -> None:
+    run, _ = new_run(small_graph_directory, tmp_path / "run")
+    assert not list((run.path / "vocabulary").glob("labels*"))
+    assert (run.names.labels, run.graph().labels) == (None, None)
 
 
 def test_another_graph_at_the_same_place_is_refused(small_graph: Graph, tmp_path: Path) -> None:
@@ -204,7 +220,7 @@ def test_ranks_that_do_not_fit_the_run_are_refused(small_graph_directory: Path, 
     for change, told in broken.values():
         tensors = {key: change(part).contiguous() for key, part in good.tensors.items()}
         write_checkpoint(file, Checkpoint(tensors, good.record | {"protocol": json.dumps(protocol | told)}))
-        with pytest.raises(UserError, match="rank again with"):
+        with pytest.raises(UserError, match=r"rank again with|evaluate again"):
             run.evaluation("test")
 
 

@@ -107,7 +107,7 @@ def test_questions_in_a_file_get_answers_in_a_file(run: Run, tmp_path: Path) -> 
         count = write_answers(tmp_path / name, zip(asked, predictor.answer(asked, top=2), strict=True))
         assert count == 3
     rows = [line.split("\t") for line in (tmp_path / "a.tsv").read_text().splitlines()]
-    assert rows[0] == ["head", "relation", "tail", "rank", "answer", "score", "probability", "known"]
+    assert rows[0] == ["head", "relation", "tail", "rank", "answer", "score", "probability", "known", "label"]
     assert len(rows) == 1 + 3 * 2
     first = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])
     assert first["answers"][0]["name"] == rows[1][4]

@@ -8,7 +8,7 @@ from bique.analysis.geometry import RelationGeometry, rapidity_range
 from bique.analysis.patterns import RelationPattern
 from bique.analysis.report.gather import Told
 from bique.analysis.report.histograms import histogram
-from bique.analysis.report.html import Content, Markup, bullets, element, joined, name, number, sentence
+from bique.analysis.report.html import Content, Markup, bullets, element, entity, joined, name, number, sentence
 from bique.analysis.report.pictures import picture
 from bique.analysis.words import compositions, facts_in_words, in_short, movement, stands_out
 from bique.graph import Graph
@@ -84,7 +84,7 @@ def _examples(graph: Graph, relation: int) -> Markup:
         return element("p", "Training has no fact of it.")
     places = np.unique(np.linspace(0, len(facts) - 1, min(EXAMPLES, len(facts))).astype(int))
     lines = [
-        [name(graph.entities[head]), " —", name(graph.relations[relation]), "→ ", name(graph.entities[tail])]
+        [entity(graph, head), " —", name(graph.relations[relation]), "→ ", entity(graph, tail)]
         for head, _, tail in facts[places].tolist()
     ]
     return joined(element("h4", "For example"), bullets(lines))

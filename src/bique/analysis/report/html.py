@@ -7,11 +7,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from bique.errors import shown
+from bique.errors import cut, shown
+from bique.graph import Graph
 
 MISSING = "–"
-# longer names are cut: ten thousand characters of one hide everything else
-LONGEST = 200
 VOID = ("img", "meta")
 
 Attribute = str | int | float | bool | None
@@ -53,9 +52,13 @@ def joined(*content: Content) -> Markup:
 
 def name(text: str) -> Markup:
     """A name from the data: its own direction of writing ends with it (bdi), and it is cut when it is endless."""
-    if len(text) > LONGEST:
-        text = f"{text[:LONGEST]}… ({len(text):,} characters)"
-    return element("bdi", text, class_="name")
+    return element("bdi", cut(text), class_="name")
+
+
+def entity(graph: Graph, place: int) -> Markup:
+    """An entity by its label, with its id small beside it: labels need not be unique, and one may be hostile."""
+    known, label = graph.entities[place], graph.label(place)
+    return name(known) if label in (None, known) else joined(name(label), " ", element("small", "(", name(known), ")"))
 
 
 def number(value: float | int | None, digits: int = 3) -> str:

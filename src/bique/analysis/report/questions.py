@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from bique.analysis.report.gather import Told
-from bique.analysis.report.html import Content, Markup, element, joined, name, number, sentence
+from bique.analysis.report.html import Content, Markup, element, entity, joined, name, number, sentence
 from bique.errors import UserError
 from bique.evaluation import Blocks, best_entities
 from bique.graph import Graph, Triples
@@ -21,17 +21,17 @@ TOP = 5
 
 
 class Answer(NamedTuple):
-    name: str
+    entity: Markup
     score: float
     right: bool
 
 
 class Question(NamedTuple):
-    given: str
+    given: Markup
     relation: str
     asked: str
     """head or tail."""
-    right: str
+    right: Markup
     rank: float
     candidates: int
     remark: Content
@@ -89,9 +89,9 @@ def _ask(one: Told, model: Model, triples: Triples, places: Int[np.ndarray, "cho
         asked = "tail" if place < test else "head"
         base = relation if asked == "tail" else graph.inverse(relation)
         rank, candidates = float(one.evaluation.ranks[place]), int(one.evaluation.ranking.candidates[place])
-        names = graph.entities[head], graph.relations[base], asked, graph.entities[target]
-        unseen = [graph.entities[i] for i in (head, target) if i not in shown]
-        remark: Content = ["Training never showed ", name(unseen[0]), "."] if unseen else None
+        names = entity(graph, head), graph.relations[base], asked, entity(graph, target)
+        unseen = [entity(graph, i) for i in (head, target) if i not in shown]
+        remark: Content = ["Training never showed ", unseen[0], "."] if unseen else None
         if mirrored[place % test]:
             remark = "Training had this fact the other way round."
         found.append(Question(*names, rank, candidates, remark, best))
@@ -111,12 +111,12 @@ def _best(model: Model, graph: Graph, triples: Triples) -> list[list[Answer]]:
             ids, scores, _ = best_entities(model, model.query(heads, relations), most)
         for target, taken, row, values in zip(block[:, 2].tolist(), known, ids.tolist(), scores.tolist(), strict=True):
             left = [(i, score) for i, score in zip(row, values, strict=True) if i not in taken]
-            found.append([Answer(graph.entities[i], score, i == target) for i, score in left[:TOP]])
+            found.append([Answer(entity(graph, i), score, i == target) for i, score in left[:TOP]])
     return found
 
 
 def _card(asked: Question) -> Markup:
-    given, relation = name(asked.given), name(asked.relation)
+    given, relation = asked.given, name(asked.relation)
     arrow: Content = [given, " —", relation, "→ ?"] if asked.asked == "tail" else ["? —", relation, "→ ", given]
     rank = number(int(asked.rank) if asked.rank.is_integer() else asked.rank, 1)
     place = f" at place {rank} of {asked.candidates:,}. "
@@ -124,7 +124,7 @@ def _card(asked: Question) -> Markup:
     items = [
         element(
             "li",
-            name(one.name),
+            one.entity,
             " ",
             element("span", number(one.score, 2), class_="score"),
             " ",
@@ -132,5 +132,5 @@ def _card(asked: Question) -> Markup:
         )
         for one in asked.answers
     ]
-    lines = [element("p", arrow, class_="question"), element("p", "Right: ", name(asked.right), place, asked.remark)]
+    lines = [element("p", arrow, class_="question"), element("p", "Right: ", asked.right, place, asked.remark)]
     return element("div", lines, element("ol", items), class_="card")

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from bique.analysis.report.gather import Told, alike
-from bique.analysis.report.html import Content, Markup, bullets, cell, element, joined, name, number, sentence, table
+from bique.analysis.report.html import (
+    Content,
+    Markup,
+    bullets,
+    cell,
+    element,
+    entity,
+    joined,
+    name,
+    number,
+    sentence,
+    table,
+)
 from bique.analysis.words import CATEGORIES
 from bique.evaluation import Interval, Metrics
 from bique.graph import Graph
@@ -142,7 +154,7 @@ def _example(graph: Graph) -> Content:
     if not len(graph.train):
         return None
     head, relation, tail = graph.train[0].tolist()
-    fact = [name(graph.entities[head]), " —", name(graph.relations[relation]), "→ ", name(graph.entities[tail])]
+    fact = [entity(graph, head), " —", name(graph.relations[relation]), "→ ", entity(graph, tail)]
     return [" A fact leads from a head along a relation to a tail, for example ", fact, "."]
 
 

@@ -35,7 +35,7 @@ def _first_line(line: bytes, file: FactFile, options: ReadOptions) -> str:
     except UnicodeDecodeError as error:
         if options.header or options.columns:
             raise UserError(
-                f"{file.path}:1: {_not_utf8(error)}; the columns are read off this line, correct it"
+                f"{file.path}:1: {not_utf8(error)}; the columns are read off this line, correct it"
             ) from error
         return ""
 
@@ -148,13 +148,13 @@ def _bad_line(layout: Layout, number: int, line: str, undecodable: bytes | None)
     try:
         layout.names(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
-        return BadLine(number, _not_utf8(error), raw)
+        return BadLine(number, not_utf8(error), raw)
     except BadRecordError as error:
         return BadLine(number, str(error), raw)
     raise AssertionError(f"line {number} is good by the plain way to read it: {line!r}")
 
 
-def _not_utf8(error: UnicodeDecodeError) -> str:
+def not_utf8(error: UnicodeDecodeError) -> str:
     return f"not valid UTF-8 (byte 0x{error.object[error.start]:02x} at place {error.start + 1} of the line)"
 
 

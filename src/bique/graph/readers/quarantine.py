@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
 from bique.errors import UserError
-from bique.graph.readers.batch import BadLine, Reader
+from bique.graph.readers.batch import BadLine
 from bique.graph.readers.options import OnBad
 
 
@@ -24,11 +24,11 @@ class BadLines:
         self.count: dict[Path, int] = {}
         self.first: dict[Path, str] = {}
 
-    def add(self, file: Path, reader: Reader, lines: Iterable[BadLine]) -> None:
+    def add(self, file: Path, remedy: Callable[[BadLine], str], lines: Iterable[BadLine]) -> None:
         for line in lines:
             message = f"{file}:{line.number}: {line.reason}"
             if self._on_bad == "stop":
-                raise UserError(f"{message}; {reader.remedy(line)}, or set bad lines aside with --on-bad quarantine")
+                raise UserError(f"{message}; {remedy(line)}, or set bad lines aside with --on-bad quarantine")
             self.first.setdefault(file, message)
             self.count[file] = self.count.get(file, 0) + 1
             self._write(file, line)
@@ -39,7 +39,8 @@ class BadLines:
 
     def _write(self, file: Path, line: BadLine) -> None:
         if self._out is None:
-            self._out = self._path.open("w", encoding="utf-8")
+            # the labels' bad lines come behind those of the facts
+            self._out = self._path.open("a", encoding="utf-8")
         try:
             raw = {"raw": line.raw.decode("utf-8")}
         except UnicodeDecodeError:

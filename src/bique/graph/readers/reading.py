@@ -77,7 +77,7 @@ def _read_file(
 
     blocks, stripped = 0, 0
     for encoded, lines, changed in in_order(pool, read, reader.blocks):
-        bad.add(file.path, reader, lines)
+        bad.add(file.path, reader.remedy, lines)
         stripped += changed
         if len(encoded.triples):
             encoder.add(encoded)
