@@ -193,3 +193,12 @@ def test_the_papers_figure_is_drawn_by_reproduce(bique: Bique, tmp_path: Path) -
     refused = bique("reproduce", "figure3", "--out", tmp_path / "paths.jpg")
     assert refused.code == 1
     assert "choose one of .svg, .png" in refused.err
+
+
+def test_signs_that_the_font_lacks_are_told_in_one_sentence(made: Made, bique: Bique, tmp_path: Path) -> None:
+    shutil.copytree(made.bique, tmp_path / "漢字")
+    done = bique("plot", "curves", tmp_path / "漢字", made.complex, "--out", tmp_path / "curves.png")
+    assert done.code == 0, done.err
+    assert done.err.count("lacks some signs; an .svg shows them") == 1
+    assert "UserWarning" not in done.err
+    assert "lacks" not in bique("plot", "curves", tmp_path / "漢字", "--out", tmp_path / "curves.svg").err

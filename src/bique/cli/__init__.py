@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -27,7 +28,7 @@ from bique.cli import (
     resume,
     train,
 )
-from bique.cli.screen import fail
+from bique.cli.screen import fail, note
 from bique.errors import UserError
 from bique.version import VERSION
 
@@ -73,12 +74,20 @@ for name, verb in {
     app.command(name)(verb)
 
 
+def _as_note(message: Warning | str, *_: object) -> None:
+    """A warning is for the user, not for whoever reads source lines."""
+    note(str(message).splitlines()[0])
+
+
 def main() -> None:
     """Exit codes: 0 success, 1 an error the user can put right, 2 usage, 128 + n stopped by signal n (typer's own part:
     130 for Ctrl-C, and 1 without a word when the reader of a pipe has gone)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that knows no ✓ gets \\u2713, not a traceback
+    warnings.showwarning = _as_note
+    # torch.compile's advice to multiply more coarsely: scores by a distance would not bear it
+    warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
     try:
         app(prog_name="bique")
     except UserError as error:

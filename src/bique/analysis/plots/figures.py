@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,7 +61,22 @@ def save(figure: Figure, file: Path) -> None:
         if file.suffix == ".svg":
             temporary.write_text(_svg_file(figure), encoding="utf-8")
         else:
-            figure.savefig(temporary, format="png", dpi=150)
+            with told_once(file):
+                figure.savefig(temporary, format="png", dpi=150)
+
+
+@contextmanager
+def told_once(file: Path) -> Iterator[None]:
+    """matplotlib warns of every sign that its font lacks; one sentence does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    lacking = [one for one in caught if str(one.message).startswith("Glyph")]
+    if lacking:
+        warnings.warn(f"{file}: the font of this picture lacks some signs; an .svg shows them", stacklevel=3)
+    for one in caught:
+        if one not in lacking:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def svg(figure: Figure) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bique.analysis.motion import Motion
-from bique.analysis.plots.figures import add_legend, new_figure, plain, quiet, wrong_ending
+from bique.analysis.plots.figures import add_legend, new_figure, plain, quiet, told_once, wrong_ending
 from bique.analysis.projection import Plane, RelationVectors, relation_vectors
 from bique.atomic import write_bytes
 from bique.graph import Graph
@@ -103,11 +103,12 @@ def save_motion(picture: MotionPicture, file: Path) -> None:
     # drawn here, not by matplotlib's writer: that one draws every frame twice
     canvas = FigureCanvasAgg(picture.figure)
     frames: list[Any] = []
-    for frame in range(len(picture.positions)):
-        picture.show(frame)
-        canvas.draw()
-        picture.figure.set_layout_engine("none")  # laid out once: nothing but the dots may move
-        frames.append(Image.fromarray(np.array(canvas.buffer_rgba())).convert("RGB"))
+    with told_once(file):
+        for frame in range(len(picture.positions)):
+            picture.show(frame)
+            canvas.draw()
+            picture.figure.set_layout_engine("none")  # laid out once: nothing but the dots may move
+            frames.append(Image.fromarray(np.array(canvas.buffer_rgba())).convert("RGB"))
     made = BytesIO()
     frames[0].save(made, "gif", save_all=True, append_images=frames[1:], duration=1000 // PER_SECOND, loop=0)
     write_bytes(file, made.getvalue())
