@@ -76,15 +76,23 @@ def geometry(
             screen.print(Text(f"  {shown(line)}"), soft_wrap=True)
         return
     screen.print(_table(forward, patterns, high))
-    rho, *interval = correlation
-    between = " ".join(f"{end:.2f}" for end in interval)
-    answer = f"do hierarchies stretch? rank correlation of hier. and φ {rho:.2f} [{between}]"
-    legend = f"turn and stretch: histograms over the biquaternions (0 … 180°, φ 0 … {high}), and the median"
-    for line in (legend, f"{answer}; an interval that holds 0 may be chance"):
+    for line in _answer(correlation, high):
         screen.print(Text(line, style="dim"), soft_wrap=True)
     if patterns:
         example = quote(shown(patterns[0].relation))
         note(f"one relation in words: bique geometry {quote(str(run))} --relation {example}")
+
+
+def _answer(correlation: tuple[float, float, float], high: int) -> list[str]:
+    """What the histograms are of, and whether the hierarchical relations are the hyperbolic ones."""
+    import math
+
+    legend = f"turn and stretch: histograms over the biquaternions (0 … 180°, φ 0 … {high}), and the median"
+    if not all(map(math.isfinite, correlation)):
+        return [legend, "do hierarchies stretch? relations that are all alike in it cannot tell"]
+    rho, low, end = correlation
+    found = f"do hierarchies stretch? rank correlation of hier. and φ {rho:.2f} [{low:.2f} {end:.2f}]"
+    return [legend, f"{found}; an interval that holds 0 may be chance"]
 
 
 def histogram(values: np.ndarray, low: float, high: float, bins: int = 8) -> str:

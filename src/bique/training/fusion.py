@@ -19,6 +19,7 @@ def fused(method: Callable[..., Any]) -> Callable[..., Any]:
     copy = FunctionType(
         plain.__code__.replace(), plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__
     )
+    copy.__kwdefaults__ = plain.__kwdefaults__
     return torch.compile(MethodType(copy, bound.__self__), dynamic=False, options={"fallback_random": True})
 
 
