@@ -120,7 +120,8 @@ def _show_next_commands(run: Path) -> None:
     for words in (
         f"predict {run} --head wolf.n.01 --relation _hypernym",
         f"relations {run} --head dog.n.01 --tail canine.n.02",
-        f"evaluate {run} --by relation",
+        f"geometry {run} --relation _hypernym",
+        f"report {run} --out report.html",
         "import your-facts.tsv your-graph --split 0.9,0.05,0.05",
         "train --graph your-graph",
     ):
