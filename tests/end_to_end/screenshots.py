@@ -39,7 +39,7 @@ def main(report: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as profile, browser(program, Path(profile)) as page:
         page.call("Emulation.setScrollbarsHidden", hidden=True)  # a picture beyond the window has none, and is wider
         page.open(report.resolve(), width=1000)
-        shoot(page, f"{OPEN}({RELATION!r})", 980, folder / "relation.png")
+        shoot(page, f"{OPEN}({RELATION!r})", 1085, folder / "relation.png")
         shoot(page, "document.body", 1400, folder / "report.png")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from bique.analysis import plots
 from bique.analysis.report import report
@@ -177,6 +178,21 @@ def test_every_relation_has_a_block_with_the_words_of_the_command_line(make: Mak
         told = movement(found)
         for line in (*facts_in_words(pattern), told.shift, told.turn, told.stretch, told.scale, told.together):
             assert line.lower() in text
+
+
+def test_a_question_is_worked_before_and_after_the_movement(make: Make, small_graph: Graph) -> None:
+    run = make("run")
+    text = Reader(report([run])).text
+    model = run.model()[0]
+    facts = small_graph.test[small_graph.test[:, 1] == 2]
+    head, relation, tail = facts[len(facts) // 2].tolist()
+    known = set(small_graph.answers.of(head, relation).tolist()) - {tail}
+    scores = model.score_all(torch.tensor([head]), torch.tensor([relation]))[0]
+    best = [i for i in scores.argsort(descending=True).tolist() if i not in known][:3]
+    marked = [f"{small_graph.entities[i]} ✓" if i == tail else small_graph.entities[i] for i in best]
+    assert f"Moved by this relation it points at {', '.join(marked)}. Right: {small_graph.entities[tail]}." in text
+    assert f"{small_graph.entities[head]} lies nearest to " in text
+    assert "lies nearest to" not in Reader(report([make("other", name="distmult")])).text
 
 
 def test_the_best_and_the_worst_questions_are_those_of_the_ranks() -> None:

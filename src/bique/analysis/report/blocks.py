@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import torch
 
 from bique.analysis.geometry import RelationGeometry, rapidity_range
 from bique.analysis.patterns import RelationPattern
@@ -11,10 +14,13 @@ from bique.analysis.report.histograms import histogram
 from bique.analysis.report.html import Content, Markup, bullets, element, entity, joined, name, number, sentence
 from bique.analysis.report.pictures import picture
 from bique.analysis.words import compositions, facts_in_words, in_short, movement, stands_out
+from bique.evaluation import best_entities
 from bique.graph import Graph
 from bique.models import BiQUE
 
 EXAMPLES = 3
+# neighbours and answers shown of a worked question
+NEAR = 3
 # relations that get a map, the most frequent ones, and facts on it: a map has the size of a hundred sentences
 MAPS, ON_A_MAP = 6, 60
 MOST_COMPOSITIONS = 8
@@ -41,6 +47,7 @@ def _block(
     parts: list[Content] = [
         element("p", _short(pattern, learned, relation, count), class_="short"),
         _examples(one.graph, relation),
+        _worked(one, relation),
         element("h4", "In the facts"),
         bullets(map(sentence, facts_in_words(pattern))),
         element("h4", "How well this run answers it"),
@@ -88,6 +95,35 @@ def _examples(graph: Graph, relation: int) -> Markup:
         for head, _, tail in facts[places].tolist()
     ]
     return joined(element("h4", "For example"), bullets(lines))
+
+
+def _worked(one: Told, relation: int) -> Markup | None:
+    """One question, before and after the movement: names say more than degrees. A fact of test, if it has one."""
+    graph, model = one.graph, one.model
+    if model is None or one.learned is None:
+        return None
+    facts = next((part for split in (graph.test, graph.train) if len(part := split[split[:, 1] == relation])), None)
+    if facts is None:
+        return None
+    head, _, tail = facts[len(facts) // 2].tolist()
+    known = set(graph.answers.of(head, relation).tolist()) - {tail}
+    with torch.no_grad():
+        alike = one.directions @ one.directions[head]
+        query = model.query(torch.tensor([head]), torch.tensor([relation]))
+        ids, _, _ = best_entities(model, query, min(NEAR + len(known), graph.num_entities))
+    before = [i for i in alike.topk(min(NEAR + 1, len(alike))).indices.tolist() if i != head][:NEAR]
+    after = [i for i in ids[0].tolist() if i not in known][:NEAR]
+    right = element("strong", "✓")
+    answers = [[entity(graph, i), " ", right] if i == tail else entity(graph, i) for i in after]
+    return joined(
+        element("h4", "A question, before and after the movement"),
+        element("p", entity(graph, head), " lies nearest to ", _listed([entity(graph, i) for i in before]), "."),
+        element("p", "Moved by this relation it points at ", _listed(answers), ". Right: ", entity(graph, tail), "."),
+    )
+
+
+def _listed(names: Sequence[Content]) -> list[Content]:
+    return [part for place, one in enumerate(names) for part in ((", " if place else ""), one)]
 
 
 def _answers(one: Told, relation: str) -> str:

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
 
 from bique.analysis.geometry import RelationGeometry, relation_geometry
 from bique.errors import UserError
@@ -16,6 +19,7 @@ from bique.graph import Graph
 from bique.graph.categories import relation_categories
 from bique.models import MODELS, BiQUE, Model
 from bique.runs import Run, run_names
+from bique.shapes import Float
 
 # multiplications of the baseline's ranking; above it a report would take minutes on a laptop
 MOST_WORK = 10**12
@@ -69,6 +73,13 @@ class Told:
         return {
             kind: {name: bootstrap(part, resamples) for name, part in named.items()} for kind, named in parts.items()
         }
+
+    @cached_property
+    def directions(self) -> Float[Tensor, "entities width"]:
+        """Every entity at unit length: what lies nearest points the same way."""
+        assert self.model is not None
+        with torch.no_grad():
+            return functional.normalize(self.model.entities.float().cpu(), dim=1)
 
     @cached_property
     def baseline(self) -> Evaluation | None:
