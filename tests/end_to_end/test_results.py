@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from bique.analysis import Results, measured, reproduce
+from bique.analysis.reproduce import size_recipes
 from bique.analysis.results import recipe_of
+from bique.config import load_config
+from bique.models import MODELS, Size
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
@@ -53,6 +57,16 @@ def test_every_result_was_made_with_the_recipe_of_its_name() -> None:
     made = {recipe_of(file) for file in RESULTS.files}
     assert made <= {f"{recipe.parent.name}/{recipe.stem}" for recipe in RECIPES}
     assert all(RESULTS.of(recipe) for recipe in made)
+
+
+@pytest.mark.parametrize(("system", "sizes"), size_recipes().items())
+def test_every_point_of_figure_2_has_a_recipe_of_its_size(system: str, sizes: dict[int, str]) -> None:
+    for reals, recipe in sizes.items():
+        config = load_config(ROOT / "recipes" / f"{recipe}.toml")
+        assert config.dataset == "wn18rr"
+        model = MODELS[config.model.name](config.model, Size(3, 2), torch.Generator())
+        biases = 2 if system == "RotH" else 0
+        assert model.entity_width == reals + biases, recipe
 
 
 def test_the_documentation_has_the_geometry_of_wn18rr() -> None:

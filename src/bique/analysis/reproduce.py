@@ -74,8 +74,11 @@ def paper(name: str) -> dict[str, Any]:
 def size_recipes() -> dict[str, dict[int, str]]:
     """Of each system of Figure 2: its recipe for each number of reals per entity."""
     table = paper("figure2")
-    sizes, dataset = table["sizes"], table["dataset"]
-    return {name: {n: f"figure2/{dataset}-{model}-{n}" for n in sizes} for name, model in table["systems"].items()}
+    own = f"figure2/{table['dataset']}-{{}}-{{}}"
+    return {
+        name: {n: row.get(str(n), own.format(row["model"], n)) for n in table["sizes"]}
+        for name, row in table["systems"].items()
+    }
 
 
 def sizes_measured(results: Results, metric: str) -> dict[str, list[tuple[int, float, float | None]]]:
@@ -87,8 +90,9 @@ def sizes_measured(results: Results, metric: str) -> dict[str, list[tuple[int, f
     return points
 
 
-def _recipe(row: dict[str, str], data: str) -> str:
-    return row["recipe"].format(dataset=data) if "recipe" in row else f"{row['model']}/{data}"
+def _recipe(row: dict[str, Any], data: str) -> str:
+    recipe = row.get("recipe", f"{row.get('model')}/{data}")
+    return recipe.format(dataset=data) if isinstance(recipe, str) else recipe[data]
 
 
 @cache

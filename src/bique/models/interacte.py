@@ -43,9 +43,11 @@ class InteractE(ConvolutionModel):
         pictures = both.index_select(1, self.places).view(-1, self.permutations, *self.side)
         pictures = self.drop(self.picture_norm(pictures), 0)
         around = functional.pad(pictures, [self.kernel // 2] * 4, mode="circular")
-        # each picture is an example of its own: a convolution in groups takes ten times as long
-        features = functional.conv2d(around.flatten(0, 1)[:, None], self.filters)
-        features = features.view(len(head), -1, *self.side)
+        # a convolution as a product of patches and filters: the way back of a convolution of one channel, in groups or
+        # not, takes ten times as long
+        patches = around.unfold(2, self.kernel, 1).unfold(3, self.kernel, 1).flatten(-2)
+        features = (patches @ self.filters.flatten(1).mT).movedim(-1, 2)  # batch, pictures, filters, side
+        features = features.flatten(1, 2)
         features = self.drop(functional.relu(self.feature_norm(features)), 1)
         query = self.drop(self.hidden(features.flatten(1)), 2)
         return self.with_one(functional.relu(self.query_norm(query)))
