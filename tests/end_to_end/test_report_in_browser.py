@@ -85,7 +85,7 @@ def test_the_report_works_in_a_browser_and_no_name_breaks_it(
     assert not page.ask("document.querySelector('details.relation').open")
     page.click("details.relation summary")
     assert page.ask("document.querySelector('details.relation').open")
-    assert "turns it by" in page.ask("document.querySelector('details.relation').innerText").lower()
+    assert "turns its blocks by" in page.ask("document.querySelector('details.relation').innerText").lower()
     page.ask("location.hash = '#run-0-relation-2'")  # a link of the table opens its block
     assert page.ask("document.getElementById('run-0-relation-2').closest('details').open")
 

@@ -54,6 +54,8 @@ class RelationVectors:
     queries: Float[Tensor, "sample width"]
     """The heads as the model has transformed them."""
     tails: Float[Tensor, "sample width"]
+    tail_names: list[str]
+    """What people call the tails."""
 
     def plane(self) -> Plane:
         """Of tails and queries, which are to meet; the heads are seen in it, too."""
@@ -75,7 +77,8 @@ def relation_vectors(model: Model, graph: Graph, relation: str, most: int = 200,
     with torch.no_grad():
         queries = model.query(heads, relations)
         head_rows, tail_rows = (lookup(model.entities, ids) for ids in (heads, tails))
-    return RelationVectors(relation, len(facts), head_rows.double(), queries.double(), tail_rows.double())
+    names = [graph.label(tail) or graph.entities[tail] for tail in tails.tolist()]
+    return RelationVectors(relation, len(facts), head_rows.double(), queries.double(), tail_rows.double(), names)
 
 
 def relation_facts(graph: Graph, relation: str) -> Int[np.ndarray, "facts 3"]:

@@ -17,6 +17,10 @@ from bique.models import BiQUE
 
 # directions that end up so much shorter than the others count for nothing in a score
 ERASED = 0.1
+# the middle half of the blocks' turns may differ by so many degrees and still be told by one angle
+ALIKE = 45.0
+# a product that is so near to, or so far from, the third movement
+LEARNED, UNLEARNED = 0.3, 0.7
 CATEGORIES = {
     "1-1": "a head has about one tail, a tail about one head",
     "1-N": "a head often has several tails, a tail about one head",
@@ -52,7 +56,8 @@ def facts_in_words(pattern: RelationPattern) -> list[str]:
     if pattern.facts:
         lines += [
             f"{_ways(pattern.symmetry)}: {pattern.symmetry:.0%} of its facts hold the other way round, too",
-            f"{_circles(pattern.hierarchy)}: {1 - pattern.hierarchy:.0%} of the pairs that it connects lie on a circle",
+            f"{_circles(pattern.hierarchy)}: of the pairs with a way of one or more of its facts from the first to the "
+            f"second, {1 - pattern.hierarchy:.0%} have one back, too",
         ]
     if pattern.partner:
         lines.append(f"most like {pattern.partner}, with which it shares half of its pairs or more")
@@ -72,17 +77,25 @@ def _circles(hierarchy: float) -> str:
 
 
 def movement(found: RelationGeometry) -> Movement:
-    turn, boost = np.degrees(found.median("angle")), found.median("rapidity")
+    boost = found.median("rapidity")
     null = f"{found.null} of its {found.units} biquaternions have no decomposition (null)" if found.null else None
     return Movement(
-        f"shifts it by {found.translation:.2f} of an entity's length",
-        f"turns it by {_number(turn, 0)}°{_of_a_turn(turn)}",
+        f"shifts it by {found.translation:.0%} of an entity's length",
+        _turn(found),
         f"stretches it by {_number(np.exp(boost))} one way and squeezes it by {_number(np.exp(-boost))} another",
         f"scales it by {_number(found.median('modulus'))}",
         f"turns real into imaginary parts by {_number(_phase(found), 0)}° (either way)",
         _together(found),
         null,
     )
+
+
+def _turn(found: RelationGeometry) -> str:
+    """The middle block's, and how far the others are from it: one angle may be the turn of hardly any."""
+    if not len(found.angle):
+        return "turns its blocks by –"
+    low, middle, high = np.degrees(np.quantile(found.angle, (0.25, 0.5, 0.75)))
+    return f"turns its blocks by {middle:.0f}°{_of_a_turn(middle)} (half of them by {low:.0f} to {high:.0f}°)"
 
 
 def _phase(found: RelationGeometry) -> float:
@@ -120,35 +133,56 @@ def _of_a_turn(degrees: float) -> str:
     return ""
 
 
-def in_short(pattern: RelationPattern, found: RelationGeometry | None, outstanding: str | None = None) -> str:
-    """A sentence about the facts, one about the movement if something was learned, and what makes it stand out."""
+def in_short(pattern: RelationPattern, learned: list[RelationGeometry] | None = None, place: int = 0) -> str:
+    """A sentence about the facts, and one about the movement: what sets it apart from those of the other relations.
+
+    `learned` is what all relations learned, this one at `place`.
+    """
     line = f"In the facts {CATEGORIES[pattern.category]}; {_ways(pattern.symmetry)}."
-    if found is None or not len(found.modulus):
+    if learned is None or not len(learned[place].modulus):
         return line
-    far = f"by {found.translation:.0%} of an entity's length"
-    turn = f"turns it by {_number(np.degrees(found.median('angle')), 0)}°"
+    found = learned[place]
+    far = f"by {found.translation:.0%} of an entity's length{_beside(learned, place, 'translation')}"
+    moved = f"To get from a head to its tails the model shifts the head {far} and {_turns(learned, place)}"
+    kept = [erases(one) for one in learned]
+    if all(kept) or not any(kept):  # told once, of all of them
+        return f"{line} {moved}."
+    half = "all but erases half of its directions" if kept[place] else "keeps all of its directions"
+    return f"{line} {moved}; it {half}."
+
+
+def erases(found: RelationGeometry) -> bool:
+    """Whether half of the directions end up so short that they count for nothing."""
+    if not len(found.modulus):
+        return False
     long, short = _lengths(found)
-    erased = short <= ERASED * long or 2 * found.null > found.units  # a null one erases half of its directions
-    kept = "keeps half of its directions and all but erases the others" if erased else "keeps all of its directions"
-    line = f"{line} To get from a head to its tails the model shifts the head {far}, {turn} and {kept}."
-    return f"{line} {outstanding[0].upper()}{outstanding[1:]}." if outstanding else line
+    return short <= ERASED * long or 2 * found.null > found.units  # a null one erases half of its directions
 
 
-def stands_out(learned: list[RelationGeometry], place: int) -> str | None:
-    """In what a relation is the first or the last of all: figures mean little to whoever has not seen the others."""
-    if len(learned) < 3:
-        return None
-    ways = (("shifts", "translation"), ("turns", "angle"), ("stretches", "rapidity"))
-    said: list[str] = []
-    for verb, quantity in ways:
-        values = [one.translation if quantity == "translation" else one.median(quantity) for one in learned]
-        if not np.isfinite(values).all() or min(values) == max(values):
-            continue
-        if values[place] == max(values):
-            said.append(f"{verb} the most")
-        elif values[place] == min(values):
-            said.append(f"{verb} the least")
-    return f"of all {len(learned)} relations it {' and '.join(said)}" if said else None
+def _turns(learned: list[RelationGeometry], place: int) -> str:
+    """One angle where the blocks turn alike; where they do not, it would be the turn of hardly any."""
+    low, middle, high = np.degrees(np.quantile(learned[place].angle, (0.25, 0.5, 0.75)))
+    beside = _beside(learned, place, "angle")
+    if high - low <= ALIKE:
+        return f"turns its blocks alike, by about {middle:.0f}°{beside}"
+    return f"turns its blocks in very different ways, half of them by {low:.0f} to {high:.0f}°{beside}"
+
+
+def _beside(learned: list[RelationGeometry], place: int, quantity: str) -> str:
+    """How much that is among the relations: a figure means little to whoever has not seen the others."""
+    values = [one.translation if quantity == "translation" else one.median(quantity) for one in learned]
+    if len(values) < 3 or not np.isfinite(values).all():
+        return ""
+    less = sum(value < values[place] for value in values)
+    more = sum(value > values[place] for value in values)
+    others = len(values) - 1
+    if not more and less == others:
+        return f" (the most of all {len(values)} relations)"
+    if not less and more == others:
+        return f" (the least of all {len(values)} relations)"
+    if 3 * less >= 2 * others:
+        return " (more than most)"
+    return " (less than most)" if 3 * more >= 2 * others else ""
 
 
 def compositions(model: BiQUE, graph: Graph) -> dict[int, list[str]]:
@@ -158,10 +192,16 @@ def compositions(model: BiQUE, graph: Graph) -> dict[int, list[str]]:
         # in quotes: a name may be a sentence itself
         path = f"“{one.first}” then “{one.second}” ends at a tail of “{one.relation}” in {one.share:.0%}"
         often = f"of {one.paths:,} ways (those that lead back are left out)"
-        away = f"the two learned movements together are {one.product_distance:.2f} away from its own"
-        line = f"{path} {often}; {away} (0: the same, 1: unrelated)"
+        away = f"the two learned movements together are {one.product_distance:.2f} away from “{one.relation}”’s own"
+        line = f"{path} {often}; {away} (0: the same, 1: unrelated){_verdict(one.product_distance)}"
         lines.setdefault(graph.relations.index(one.relation), []).append(line)
     return lines
+
+
+def _verdict(distance: float) -> str:
+    if distance <= LEARNED:
+        return ": the model has learned it"
+    return ": the facts do this, the model has not learned it so" if distance >= UNLEARNED else ""
 
 
 def protocol_in_words(protocol: Protocol) -> list[str]:

@@ -31,10 +31,12 @@ class ObjectiveConfig(Section):
     smoothing_share: Literal["textbook", "published"] = "textbook"
     """binary only. textbook: every candidate gets ε/candidates. published: 1/candidates, as ConvE and its heirs do."""
     negatives: Annotated[int, Field(ge=0, le=10**6)] = 0
-    """Wrong tails drawn for each triple; 0 means all candidates. As each fact is trained in both directions, heads are
+    """Wrong answers drawn for each triple; 0 means all candidates. As each fact is trained in both directions, heads are
     replaced as often as tails."""
-    sampler: Literal["uniform", "bernoulli"] = "uniform"
-    """bernoulli: a triple counts more in the direction whose wrong answers are less often true (Wang et al., 2014)."""
+    sampler: Literal["uniform", "bernoulli", "pairs"] = "uniform"
+    """uniform: wrong tails of the triple's own head. bernoulli: so, too, and a triple counts more in the direction whose
+    wrong answers are less often true (Wang et al., 2014). pairs: head and tail of a negative are both drawn, as RotH was
+    published."""
     margin: NotNegative = 6.0
     """γ of margin and self_adversarial."""
     temperature: NotNegative = 1.0
@@ -60,8 +62,8 @@ class ObjectiveConfig(Section):
             raise ValueError(f"margin belongs to the losses 'margin' and 'self_adversarial', not to {self.loss!r}")
         if self.temperature != 1.0 and self.loss != "self_adversarial":
             raise ValueError(f"temperature belongs to the loss 'self_adversarial', not to {self.loss!r}")
-        if self.sampler == "bernoulli" and not self.negatives:
-            raise ValueError("sampler = 'bernoulli' needs negatives, for example negatives = 256")
+        if self.sampler != "uniform" and not self.negatives:
+            raise ValueError(f"sampler = {self.sampler!r} needs negatives, for example negatives = 256")
         return self
 
 

@@ -84,7 +84,7 @@ class Objective:
             penalties = self.penalties(model, head, relation, lookup(entity_table, tails), query)
         entities = entity_table[: model.num_entities]
         if self.loss.negatives:
-            return Terms(self._sampled(model, query, entities, tails), penalties)
+            return Terms(self._sampled(model, query, relation, entities, tails), penalties)
         scores = model.similarity(query, entities)
         if self.known is None:
             return Terms(self.losses(scores, tails), penalties)
@@ -98,12 +98,20 @@ class Objective:
         loss = logistic_loss if self.loss.loss == "logistic" else softmax_cross_entropy
         return loss(scores, targets, self.loss.label_smoothing)
 
-    def _sampled(self, model: Model, query: Tensor, entities: Tensor, tails: Tensor) -> Float[Tensor, "batch"]:
-        """The target and wrong tails drawn anew for each triple; a drawn tail may happen to be true."""
+    def _sampled(
+        self, model: Model, query: Tensor, relation: Tensor, entities: Tensor, tails: Tensor
+    ) -> Float[Tensor, "batch"]:
+        """The target and negatives drawn anew for each triple; a drawn one may happen to be true."""
         options, shape = self.loss, (len(tails), self.loss.negatives)
         drawn = torch.randint(model.num_entities, shape, device=tails.device, dtype=tails.dtype)
-        rows = lookup(entities, torch.cat((tails[:, None], drawn), dim=1).flatten())
-        scores = model.similarity(query[:, None], rows.view(*shape[:1], shape[1] + 1, -1))[:, 0]
+        rows = lookup(entities, torch.cat((tails[:, None], drawn), dim=1).flatten()).unflatten(0, (len(tails), -1))
+        if options.sampler == "pairs":
+            heads = torch.randint(model.num_entities, shape, device=tails.device, dtype=tails.dtype)
+            others = model.transform(lookup(entities, heads.flatten()), relation.repeat_interleave(shape[1], dim=0))
+            queries = torch.cat((query[:, None], others.unflatten(0, shape)), dim=1)
+            scores = model.similarity(queries[:, :, None], rows[:, :, None])[:, :, 0, 0]
+        else:
+            scores = model.similarity(query[:, None], rows)[:, 0]
         if options.loss == "margin":
             return margin_loss(scores, options.margin)
         if options.loss == "self_adversarial":

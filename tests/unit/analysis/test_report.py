@@ -142,7 +142,7 @@ def test_runs_that_were_not_measured_alike_do_not_share_a_table(make: Make) -> N
 def test_a_run_that_lacks_something_is_told_with_the_command_that_mends_it(make: Make) -> None:
     unranked = Reader(report([make("unranked", ranked=False)])).text
     assert "not ranked on test yet; do it with: bique evaluate" in unranked
-    assert "Turns it by" in unranked
+    assert "Turns its blocks by" in unranked
     new = Reader(report([make("new", epochs=0, ranked=False)])).text
     assert "this run was stopped after epoch 0 of 2; go on with: bique resume".lower() in new.lower()
     assert "has no epoch behind it" in new
@@ -180,19 +180,68 @@ def test_every_relation_has_a_block_with_the_words_of_the_command_line(make: Mak
             assert line.lower() in text
 
 
-def test_a_question_is_worked_before_and_after_the_movement(make: Make, small_graph: Graph) -> None:
+def worked(run: Run, graph: Graph, fact: list[int], rank: int) -> str:
+    """What a block says of a question, from the scores themselves."""
+    head, relation, tail = fact
+    known = set(graph.answers.of(head, relation).tolist()) - {tail}
+    scores = run.model()[0].score_all(torch.tensor([head]), torch.tensor([relation]))[0]
+    best = [i for i in scores.argsort(descending=True).tolist() if i not in known][:3]
+    marked = [f"{graph.entities[i]} ✓" if i == tail else graph.entities[i] for i in best]
+    verb = "is" if len(known) == 1 else "are"
+    left = f" (left out: {len(known)} that {verb} known to be right, too)" if known else ""
+    moved = f"Moved by this relation it points at {', '.join(marked)}{left}."
+    return f"{moved} Right: {graph.entities[tail]}, at place {rank}."
+
+
+def test_a_typical_question_and_another_one_are_worked_before_and_after_the_movement(
+    make: Make, small_graph: Graph
+) -> None:
     run = make("run")
     text = Reader(report([run])).text
-    model = run.model()[0]
-    facts = small_graph.test[small_graph.test[:, 1] == 2]
-    head, relation, tail = facts[len(facts) // 2].tolist()
-    known = set(small_graph.answers.of(head, relation).tolist()) - {tail}
-    scores = model.score_all(torch.tensor([head]), torch.tensor([relation]))[0]
-    best = [i for i in scores.argsort(descending=True).tolist() if i not in known][:3]
-    marked = [f"{small_graph.entities[i]} ✓" if i == tail else small_graph.entities[i] for i in best]
-    assert f"Moved by this relation it points at {', '.join(marked)}. Right: {small_graph.entities[tail]}." in text
-    assert f"{small_graph.entities[head]} lies nearest to " in text
+    for relation in range(small_graph.num_relations):
+        places = np.flatnonzero(small_graph.test[:, 1] == relation)
+        ranks = run.evaluation("test").ranks[places].astype(int)
+        order = np.argsort(ranks, kind="stable")
+        middle = order[len(order) // 2]
+        other = order[-1] if ranks[middle] == 1 else order[0]
+        for place in (middle, other):
+            assert worked(run, small_graph, small_graph.test[places[place]].tolist(), ranks[place]) in text
+    assert "A typical one" in text
     assert "lies nearest to" not in Reader(report([make("other", name="distmult")])).text
+    assert "A fact of training, as none of test was ranked" in Reader(report([make("new", ranked=False)])).text
+
+
+def test_the_figures_of_a_relation_are_split_by_direction_and_by_what_training_gives_away(
+    make: Make, small_graph: Graph
+) -> None:
+    run = make("run")
+    text, found, test = Reader(report([run])).text, run.evaluation("test"), len(small_graph.test)
+    mirrored = small_graph.mirrored("test")
+    for relation in range(small_graph.num_relations):
+        mine = small_graph.test[:, 1] == relation
+        tails = found.ranks[:test][mine]
+        first, ten = (float((tails <= k).mean()) for k in (1, 10))
+        assert f"Asked for the tail: first in {first:.0%}, among the first ten in {ten:.0%}." in text
+        if (mine & mirrored).any():
+            given = f"{(mine & mirrored).sum()} of its {mine.sum()} test facts stand in training the other way round"
+            assert given in text
+    rest = 1 / found.ranks[~np.tile(mirrored, 2)]
+    assert 0 < len(rest) < 2 * test
+    assert f"(MRR {rest.mean():.3f})" in text
+
+
+def test_a_block_says_how_near_tails_are_before_the_movement(make: Make, small_graph: Graph) -> None:
+    run = make("run")
+    text, rows = Reader(report([run])).text, run.model()[0].entities.detach()
+    rows = rows / rows.norm(dim=1, keepdim=True)
+    for relation in range(small_graph.num_relations):
+        facts = small_graph.test[small_graph.test[:, 1] == relation].tolist()
+        near = 0
+        for head, _, tail in facts:
+            taken = (set(small_graph.answers.of(head, relation).tolist()) | {head}) - {tail}
+            order = [i for i in (rows @ rows[head]).argsort(descending=True).tolist() if i not in taken]
+            near += order.index(tail) < 10
+        assert f"nearest to the head in {near / len(facts):.0%} of the test questions, after it in" in text
 
 
 def test_the_best_and_the_worst_questions_are_those_of_the_ranks() -> None:

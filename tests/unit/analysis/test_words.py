@@ -9,7 +9,7 @@ import torch
 from bique.algebra import decompose, right_matrix
 from bique.analysis.geometry import QUANTITIES, RelationGeometry
 from bique.analysis.patterns import RelationPattern
-from bique.analysis.words import facts_in_words, in_short, movement, protocol_in_words, stands_out
+from bique.analysis.words import facts_in_words, in_short, movement, protocol_in_words
 from bique.evaluation import Protocol
 
 PATTERN = RelationPattern("r", 1200, "N-1", 0.02, 0.97, 0.9, "s⁻¹")
@@ -38,16 +38,11 @@ def test_half_of_the_directions_grow_by_what_is_told_and_half_shrink() -> None:
 def test_a_quaternion_turns_and_stretches_nothing() -> None:
     turn = torch.tensor([np.cos(np.pi / 2), np.sin(np.pi / 2), 0, 0], dtype=torch.complex128)[:, None]
     told = movement(learned(turn))
-    assert told.turn == "turns it by 90°, about a quarter turn"
+    assert told.turn == "turns its blocks by 90°, about a quarter turn (half of them by 90 to 90°)"
     assert told.stretch == "stretches it by 1.00 one way and squeezes it by 1.00 another"
     assert told.null is None
-    short = in_short(PATTERN, learned(turn))
-    moved = (
-        "the model shifts the head by {:.0%} of an entity's length, turns it by 90° and keeps all of its directions."
-    )
-    assert short.endswith(moved.format(learned(turn).translation))
-    assert in_short(PATTERN, learned(turn), "of all 3 relations it turns the most").endswith(
-        "directions. Of all 3 relations it turns the most."
+    assert in_short(PATTERN, [learned(turn)]).endswith(
+        "the model shifts the head by 30% of an entity's length and turns its blocks alike, by about 90°."
     )
 
 
@@ -56,25 +51,48 @@ def test_a_relation_whose_biquaternions_are_all_null_has_dashes() -> None:
     told = movement(learned(null))
     assert "–" in told.turn
     assert told.null == "1 of its 1 biquaternions have no decomposition (null)"
-    assert in_short(PATTERN, learned(null)) == in_short(PATTERN, None)
+    assert in_short(PATTERN, [learned(null)]) == in_short(PATTERN)
 
 
 def test_facts_are_told_with_the_figure_behind_each_word() -> None:
     *one_way, partner = facts_in_words(PATTERN)[1:]
     assert one_way[0] == "it goes one way: 2% of its facts hold the other way round, too"
-    assert one_way[1].startswith("it leads on and does not come back: 3% of the pairs")
+    assert one_way[1].startswith("it leads on and does not come back: of the pairs")
+    assert one_way[1].endswith("3% have one back, too")
     assert partner.startswith("most like s⁻¹")
     assert "it goes both ways: 90%" in facts_in_words(replace(PATTERN, symmetry=0.9))[1]
     assert len(facts_in_words(replace(PATTERN, facts=0, partner=None))) == 1
 
 
-def test_what_stands_out_is_the_most_or_the_least_of_all() -> None:
-    q = torch.randn(4, 5, dtype=torch.complex128, generator=torch.Generator().manual_seed(1))
-    three = [learned(q, translation) for translation in (0.1, 0.2, 0.3)]
-    assert stands_out(three, 0) == "of all 3 relations it shifts the least"
-    assert stands_out(three, 1) is None
-    assert stands_out(three, 2) == "of all 3 relations it shifts the most"
-    assert stands_out(three[:2], 0) is None
+def turned(*degrees: float, translation: float = 0.3) -> RelationGeometry:
+    angles = torch.tensor(degrees, dtype=torch.float64).deg2rad()
+    nothing = torch.zeros_like(angles)
+    return learned(torch.stack((angles.cos(), angles.sin(), nothing, nothing)).to(torch.complex128), translation)
+
+
+def test_a_movement_is_told_beside_those_of_the_other_relations() -> None:
+    all_of_them = [turned(40 + place, translation=place / 10) for place in range(1, 7)]
+    told = [in_short(PATTERN, all_of_them, place) for place in range(6)]
+    assert "by 10% of an entity's length (the least of all 6 relations) and" in told[0]
+    assert told[5].endswith(" (the most of all 6 relations).")
+    assert ["more than most" in one for one in told] == [False] * 4 + [True, False]
+    assert ["less than most" in one for one in told] == [False, True] + [False] * 4
+    assert "of all" not in in_short(PATTERN, all_of_them[:2], 0)
+
+
+def test_one_angle_is_told_only_where_the_blocks_turn_alike() -> None:
+    assert "alike, by about 50°" in in_short(PATTERN, [turned(40, 50, 60)])
+    assert "in very different ways, half of them by 45 to 125°" in in_short(PATTERN, [turned(0, 90, 160)])
+    assert "half of them by 45 to 125°" in movement(turned(0, 90, 160)).turn
+
+
+def test_what_all_relations_erase_is_not_told_of_each() -> None:
+    h = torch.tensor([np.cosh(2.0), 1j * np.sinh(2.0), 0, 0], dtype=torch.complex128)[:, None]
+    keeps, erases = turned(90), learned(h)
+    assert "directions" not in in_short(PATTERN, [keeps, keeps])
+    assert "directions" not in in_short(PATTERN, [erases, erases])
+    assert in_short(PATTERN, [keeps, erases], 0).endswith("keeps all of its directions.")
+    assert in_short(PATTERN, [keeps, erases], 1).endswith("all but erases half of its directions.")
 
 
 @pytest.mark.parametrize("ties", ["worst", "mean", "best"])

@@ -145,13 +145,14 @@ def test_ten_steps_by_kernels_are_ten_plain_steps(variant: str, kernel_device: t
     assert mine.entity[mine.num_entities :].abs().max() == 0
 
 
+@pytest.mark.parametrize("sampler", ["bernoulli", "pairs"])
 @pytest.mark.parametrize("loss", ["margin", "self_adversarial", "softmax", "logistic"])
-def test_ten_steps_with_negatives_are_ten_plain_steps(loss: str, tiny_graph: Graph) -> None:
+def test_ten_steps_with_negatives_are_ten_plain_steps(loss: str, sampler: str, tiny_graph: Graph) -> None:
     """What is drawn depends on the number of the step alone."""
     tree: dict[str, Any] = {
         "dataset": "small",
         "model": {"name": "rotate", "units": 3, "initial_scale": 0.5},
-        "objective": {"loss": loss, "negatives": 4, "sampler": "bernoulli"},
+        "objective": {"loss": loss, "negatives": 4, "sampler": sampler},
         "training": {"batch_size": 11, "device": "cpu"},
     }
     found = []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn import functional
 
 from bique.config import RunConfig, parse_config
 from bique.errors import UserError
@@ -17,7 +18,7 @@ from bique.runs import Run, read_checkpoint
 from bique.training import Session, Silent, StopRequest, make_plan, train
 from bique.training.batches import Batches
 from bique.training.session import NotFiniteError
-from bique.training.step import AnswerCounts, take_step
+from bique.training.step import AnswerCounts, Objective, take_step
 
 
 def settings(directory: Path, **training: Any) -> RunConfig:
@@ -327,3 +328,20 @@ def test_curves_are_written_for_tensorboard(small_graph_directory: Path, tmp_pat
     run, graph = new_run(small_graph_directory, tmp_path / "run", settings(small_graph_directory, tensorboard=True))
     train(run, graph)
     assert list((run.path / "tensorboard").glob("events*"))
+
+
+@pytest.mark.parametrize("name", ["roth", "complex", "rotate"])
+def test_a_negative_pair_has_a_head_and_a_tail_of_its_own(name: str, small_graph: Graph) -> None:
+    objective = {"loss": "logistic", "negatives": 3, "sampler": "pairs"}
+    tree = {"dataset": "small", "model": {"name": name, "units": 4, "initial_scale": 0.5}, "objective": objective}
+    session = Session(parse_config(tree), small_graph, torch.device("cpu"))
+    model, facts = session.model, torch.from_numpy(small_graph.train[:5]).long()
+    made = Objective.of(session.config, small_graph, torch.device("cpu"))
+    torch.manual_seed(7)
+    losses = made.terms(model, facts).losses
+    torch.manual_seed(7)
+    tails, heads = (torch.randint(model.num_entities, (5, 3)) for _ in range(2))
+    target = model.score(*facts.unbind(1))
+    wrong = torch.stack([model.score(heads[:, i], facts[:, 1], tails[:, i]) for i in range(3)], dim=1)
+    expected = functional.softplus(-target) + functional.softplus(wrong).sum(1)
+    torch.testing.assert_close(losses, expected)

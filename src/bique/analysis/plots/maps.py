@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -28,6 +29,8 @@ HEAD = {"marker": "o", "facecolors": "none", "edgecolors": "0.45", "linewidths":
 QUERY = {"marker": "^", "facecolors": "#e08a3c", "edgecolors": "black", "linewidths": 0.4, "s": 22}
 TAIL = {"marker": "s", "facecolors": "#12355b", "edgecolors": "none", "s": 12}
 STEPS, REST, PER_SECOND = 16, 10, 12
+# tails that are named, and how far apart they must lie, as a share of the sheet
+NAMED, APART = 6, 0.12
 
 
 def entity_map(model: Model, graph: Graph, relation: str, most: int = 200, seed: int = 0) -> Figure:
@@ -43,6 +46,7 @@ def entity_map(model: Model, graph: Graph, relation: str, most: int = 200, seed:
     _join(panel, queries, tails)
     handles = [panel.scatter(*cloud.T, **kind) for cloud, kind in ((tails, TAIL), (queries, QUERY), (heads, HEAD))]
     _frame(panel, [heads, queries, tails])
+    _name_tails(panel, tails, vectors.tail_names)
     names = ["tails", "transformed heads (queries)", "heads"]
     add_legend(figure, handles, names, loc="outside lower center", ncols=3)
     return figure
@@ -139,6 +143,27 @@ def _join(panel: Axes, starts: Float[np.ndarray, "n 2"], ends: Float[np.ndarray,
 
     lines = LineCollection(list(np.stack([starts, ends], axis=1)), colors="0.7", linewidths=0.5, zorder=0.9)
     return panel.add_collection(lines)
+
+
+def _name_tails(panel: Axes, tails: Float[np.ndarray, "n 2"], names: list[str]) -> None:
+    """Those of the most facts, then the outermost, where there is room: a map without a name says little."""
+    often, away = Counter(names), np.linalg.norm(tails - tails.mean(0), axis=1).tolist()
+    width = float(np.ptp(panel.get_xlim()))
+    taken: list[np.ndarray] = []
+    for number in sorted(range(len(names)), key=lambda number: (-often[names[number]], -away[number])):
+        name, place = names[number], tails[number]
+        if len(taken) < NAMED and all(np.abs(place - other).max() > APART * width for other in taken):
+            left = place[0] > np.mean(panel.get_xlim())  # towards the middle, so that it stays on the sheet
+            panel.annotate(
+                plain(name, 24),
+                (place[0], place[1]),
+                xytext=(-5 if left else 5, 4),
+                textcoords="offset points",
+                ha="right" if left else "left",
+                fontsize=8,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+            )
+            taken.append(place)
 
 
 def _frame(panel: Axes, clouds: list[Float[np.ndarray, "_ 2"]]) -> None:

@@ -82,11 +82,11 @@ def angles_and_rapidities(learned: list[RelationGeometry]) -> Figure:
             panel.plot(one.median("angle"), one.median("rapidity"), "+", color="black", markersize=11)
         panel.set_title(plain(one.relation, 24) + (f" ({one.null} null)" if one.null else ""), fontsize=8)
         panel.set(xlim=(0, math.pi), ylim=(0, high))
-        panel.set_xticks([0, math.pi / 2, math.pi], ["0", "π/2", "π"])
+        panel.set_xticks([0, math.pi / 2, math.pi], ["0", "90°", "180°"])
         quiet(panel)
     for place, panel in enumerate(flat):
         panel.set_visible(place < len(learned))
         panel.tick_params(labelbottom=place + columns >= len(learned))  # the lowest that is there
-    figure.supxlabel(f"circular rotation θ{left_out}", fontsize=9)
-    figure.supylabel("hyperbolic rotation φ", fontsize=9)
+    figure.supxlabel(f"circular rotation (turn) θ{left_out}", fontsize=9)
+    figure.supylabel("hyperbolic rotation (stretch) φ", fontsize=9)
     return figure

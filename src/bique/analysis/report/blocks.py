@@ -12,11 +12,11 @@ from bique.analysis.patterns import RelationPattern
 from bique.analysis.report.gather import Told
 from bique.analysis.report.histograms import histogram
 from bique.analysis.report.html import Content, Markup, bullets, element, entity, joined, name, number, sentence
-from bique.analysis.report.pictures import picture
-from bique.analysis.words import compositions, facts_in_words, in_short, movement, stands_out
-from bique.evaluation import best_entities
+from bique.analysis.report.pictures import can_draw, picture
+from bique.analysis.words import compositions, facts_in_words, in_short, movement
+from bique.evaluation import Metrics, best_entities
 from bique.graph import Graph
-from bique.models import BiQUE
+from bique.models import BiQUE, Model
 
 EXAMPLES = 3
 # neighbours and answers shown of a worked question
@@ -24,6 +24,10 @@ NEAR = 3
 # relations that get a map, the most frequent ones, and facts on it: a map has the size of a hundred sentences
 MAPS, ON_A_MAP = 6, 60
 MOST_COMPOSITIONS = 8
+# test questions of a relation below which its figures are hardly more than chance
+FEW = 20
+# test facts that are looked at before and after the movement
+MOST_GAINS = 500
 
 
 def blocks(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
@@ -42,16 +46,16 @@ def _block(
 ) -> Markup:
     pattern, learned, count = patterns[relation], one.learned, len(patterns)
     metrics = one.by.get("relation", {}).get(pattern.relation)
-    figures = f"{pattern.facts:,} facts, MRR {number(metrics.mrr if metrics else None)}"
+    figures = f"{pattern.facts:,} facts" + (f"; the right answer is {_shares(metrics)}" if metrics else "")
     title = element("summary", name(pattern.relation), " ", element("span", figures, class_="small"))
     parts: list[Content] = [
-        element("p", _short(pattern, learned, relation, count), class_="short"),
+        element("p", in_short(pattern, learned and learned[:count], relation), _gain(one, relation), class_="short"),
         _examples(one.graph, relation),
         _worked(one, relation),
+        element("h4", "How well this run answers it"),
+        bullets(_answers(one, relation)),
         element("h4", "In the facts"),
         bullets(map(sentence, facts_in_words(pattern))),
-        element("h4", "How well this run answers it"),
-        element("p", _answers(one, pattern.relation)),
     ]
     if learned is not None:
         high = rapidity_range(learned)
@@ -61,11 +65,12 @@ def _block(
             _moves("Asked the other way round: a movement of its own", learned[one.graph.inverse(relation)], high),
             element("p", meaning),
         ]
-    parts.append(drawn)
+    parts.append(drawn or _no_map(one, pattern))
     if composed:
-        parts += [element("h4", "Two steps that lead the same way"), bullets(composed[:MOST_COMPOSITIONS])]
-        if len(composed) > MOST_COMPOSITIONS:
-            parts.append(element("p", f"… and {len(composed) - MOST_COMPOSITIONS} more.", class_="small"))
+        more = len(composed) - MOST_COMPOSITIONS
+        rest = element("p", f"… and {more} more.", class_="small") if more > 0 else None
+        heading = element("summary", "Two steps that often end where this relation leads")
+        parts.append(element("details", heading, bullets(composed[:MOST_COMPOSITIONS]), rest))
     # the anchor lies inside, so that a link opens the block even without a script
     return element("details", title, element("div", parts, id=f"run-{place}-relation-{relation}"), class_="relation")
 
@@ -78,10 +83,20 @@ def _map(one: Told, pattern: RelationPattern) -> Markup | None:
     if model is None or not model.dot_product or not pattern.facts:
         return None
     words = (
-        "Where the model takes heads of this relation: rings are heads, triangles where they arrive, squares the tails "
-        f"they are to meet, a line from each to its own. The map has two directions, the model {model.entity_width}."
+        "Where the model takes heads of this relation, in training facts: rings are heads, triangles where they arrive, "
+        "squares the tails they are to meet (a ring around a square is both), a line from each arrival to its own tail. "
+        f"The map has two directions and the model {model.entity_width}: what is near here may be far apart there."
     )
     return picture(lambda: entity_map(model, one.graph, pattern.relation, ON_A_MAP), words, words)
+
+
+def _no_map(one: Told, pattern: RelationPattern) -> Markup | None:
+    if one.model is None or not one.model.dot_product or not pattern.facts or not can_draw():
+        return None
+    words = (
+        f"The {MAPS} relations with the most facts have a map here; for this one: bique plot map RUN --relation NAME"
+    )
+    return element("p", words, class_="small")
 
 
 def _examples(graph: Graph, relation: int) -> Markup:
@@ -98,14 +113,41 @@ def _examples(graph: Graph, relation: int) -> Markup:
 
 
 def _worked(one: Told, relation: int) -> Markup | None:
-    """One question, before and after the movement: names say more than degrees. A fact of test, if it has one."""
-    graph, model = one.graph, one.model
-    if model is None or one.learned is None:
+    """Questions before and after the movement, as names say more than degrees: a typical one, and one of the others."""
+    if one.model is None or one.learned is None:
         return None
-    facts = next((part for split in (graph.test, graph.train) if len(part := split[split[:, 1] == relation])), None)
-    if facts is None:
+    chosen = _typical(one, relation)
+    if not chosen:
         return None
-    head, _, tail = facts[len(facts) // 2].tolist()
+    parts = [
+        joined(element("p", element("em", sentence(why))), _before_and_after(one, one.model, fact, rank))
+        for why, fact, rank in chosen
+    ]
+    return joined(element("h4", "A question, before and after the movement"), parts)
+
+
+def _typical(one: Told, relation: int) -> list[tuple[str, list[int], float | None]]:
+    """(why it was chosen, fact, rank): of the test facts whose tail is asked, the one with the middle rank, and if that
+    one is right the worst, if it is wrong the best."""
+    graph = one.graph
+    places = np.flatnonzero(graph.test[:, 1] == relation)
+    if one.evaluation is None or not len(places):
+        facts = graph.train[graph.train[:, 1] == relation]
+        middle = facts[len(facts) // 2 :][:1].tolist()  # none, where it has no fact
+        return [("a fact of training, as none of test was ranked", fact, None) for fact in middle]
+    ranks = one.evaluation.ranks[places]
+    order = np.argsort(ranks, kind="stable")
+    middle = int(order[len(order) // 2])
+    found = [("a typical one: of its test questions, the one with the middle rank", middle)]
+    if ranks[middle] == 1 and ranks[order[-1]] > 1:
+        found.append(("the one that it answers worst", int(order[-1])))
+    elif ranks[middle] > 1 and ranks[order[0]] < ranks[middle]:
+        found.append(("the one that it answers best", int(order[0])))
+    return [(why, graph.test[places[place]].tolist(), float(ranks[place])) for why, place in found]
+
+
+def _before_and_after(one: Told, model: Model, fact: list[int], rank: float | None) -> Markup:
+    graph, (head, relation, tail) = one.graph, fact
     known = set(graph.answers.of(head, relation).tolist()) - {tail}
     with torch.no_grad():
         alike = one.directions @ one.directions[head]
@@ -115,10 +157,13 @@ def _worked(one: Told, relation: int) -> Markup | None:
     after = [i for i in ids[0].tolist() if i not in known][:NEAR]
     right = element("strong", "✓")
     answers = [[entity(graph, i), " ", right] if i == tail else entity(graph, i) for i in after]
+    moved: list[Content] = ["Moved by this relation it points at ", _listed(answers)]
+    if known:
+        moved.append(f" (left out: {len(known)} that {'is' if len(known) == 1 else 'are'} known to be right, too)")
+    place = None if rank is None else f", at place {number(int(rank) if rank.is_integer() else rank, 1)}"
     return joined(
-        element("h4", "A question, before and after the movement"),
         element("p", entity(graph, head), " lies nearest to ", _listed([entity(graph, i) for i in before]), "."),
-        element("p", "Moved by this relation it points at ", _listed(answers), ". Right: ", entity(graph, tail), "."),
+        element("p", moved, ". Right: ", entity(graph, tail), place, "."),
     )
 
 
@@ -126,21 +171,52 @@ def _listed(names: Sequence[Content]) -> list[Content]:
     return [part for place, one in enumerate(names) for part in ((", " if place else ""), one)]
 
 
-def _answers(one: Told, relation: str) -> str:
-    metrics = one.by.get("relation", {}).get(relation)
-    if metrics is None:
-        return "It has no test question." if one.evaluation is not None else "This run has no ranks yet."
-    low, high = one.mrr_intervals["relation"][relation]
+def _answers(one: Told, relation: int) -> list[str]:
+    """All questions with the interval, each direction, and what is left without the facts that training gives away."""
+    name = one.graph.relations[relation]
+    metrics = one.by.get("relation", {}).get(name)
+    if metrics is None or one.evaluation is None:
+        return ["It has no test question." if one.evaluation is not None else "This run has no ranks yet."]
+    low, high = one.mrr_intervals["relation"][name]
+    few = " So few questions tell little." if metrics.queries < FEW else ""
+    lines = [
+        f"Of {metrics.queries:,} test questions the right answer is {_shares(metrics)}; MRR {number(metrics.mrr)} "
+        f"[{number(low)} {number(high)}].{few}"
+    ]
+    mine = one.graph.test[:, 1] == relation
+    nothing = np.zeros_like(mine)
+    for asked, chosen in (("tail", (mine, nothing)), ("head", (nothing, mine))):
+        lines.append(f"Asked for the {asked}: {_shares(one.evaluation.where(np.concatenate(chosen)))}.")
+    mirrored = one.mirrored & mine
+    if mirrored.any():
+        given = f"{mirrored.sum():,} of its {mine.sum():,} test facts stand in training the other way round"
+        others = np.tile(mine & ~mirrored, 2)
+        rest = f"on the others: {_shares(one.evaluation.where(others))}" if others.any() else "no other is left"
+        lines.append(f"{given}, so they are no test of what it has learned; {rest}.")
+    return lines
+
+
+def _shares(metrics: Metrics) -> str:
+    return f"first in {metrics.hits_at_1:.0%}, among the first ten in {metrics.hits_at_10:.0%}"
+
+
+def _gain(one: Told, relation: int) -> str | None:
+    """What the movement is good for: how often the right tail is near its head, and near where the head arrives."""
+    places = np.flatnonzero(one.graph.test[:, 1] == relation)[:MOST_GAINS]
+    if one.evaluation is None or one.learned is None or not len(places):
+        return None
+    before = 0
+    for head, _, tail in one.graph.test[places].tolist():
+        alike = one.directions @ one.directions[head]
+        others = [*(set(one.graph.answers.of(head, relation).tolist()) - {tail}), head]
+        nearer = alike > alike[tail]
+        nearer[others] = False
+        before += int(nearer.sum()) < 10
+    after = float(np.mean(one.evaluation.ranks[places] <= 10))
     return (
-        f"Of {metrics.queries:,} test questions the right answer comes first in {metrics.hits_at_1:.0%} and among the "
-        f"first ten in {metrics.hits_at_10:.0%}; MRR {number(metrics.mrr)} [{number(low)} {number(high)}]."
+        f" Before this movement the right tail is among the ten entities nearest to the head in "
+        f"{before / len(places):.0%} of the test questions, after it in {after:.0%}."
     )
-
-
-def _short(pattern: RelationPattern, learned: list[RelationGeometry] | None, relation: int, count: int) -> str:
-    if learned is None:
-        return in_short(pattern, None)
-    return in_short(pattern, learned[relation], stands_out(learned[:count], relation))
 
 
 def _moves(title: str, found: RelationGeometry, high: int) -> Markup:

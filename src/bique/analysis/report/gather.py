@@ -19,7 +19,7 @@ from bique.graph import Graph
 from bique.graph.categories import relation_categories
 from bique.models import MODELS, BiQUE, Model
 from bique.runs import Run, run_names
-from bique.shapes import Float
+from bique.shapes import Bool, Float
 
 # multiplications of the baseline's ranking; above it a report would take minutes on a laptop
 MOST_WORK = 10**12
@@ -55,6 +55,11 @@ class Told:
     def by(self) -> dict[str, dict[str, Metrics]]:
         """Figures by direction, category and relation; nothing for a run without ranks."""
         return self.evaluation.breakdown(self.graph) if self.evaluation else {}
+
+    @cached_property
+    def mirrored(self) -> Bool[np.ndarray, "facts"]:
+        """Which test facts training has the other way round."""
+        return self.graph.mirrored("test")
 
     @cached_property
     def mrr_intervals(self) -> dict[str, dict[str, Interval]]:

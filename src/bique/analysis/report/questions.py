@@ -80,7 +80,6 @@ def choose(
 def _ask(one: Told, model: Model, triples: Triples, places: Int[np.ndarray, "chosen"]) -> list[Question]:
     assert one.evaluation is not None
     graph, test = one.graph, len(one.graph.test)
-    mirrored = graph.mirrored("test")
     shown = set(np.unique(graph.train[:, [0, 2]]).tolist())
     answers = _best(model, graph, triples)
     found: list[Question] = []
@@ -92,7 +91,7 @@ def _ask(one: Told, model: Model, triples: Triples, places: Int[np.ndarray, "cho
         names = entity(graph, head), graph.relations[base], asked, entity(graph, target)
         unseen = [entity(graph, i) for i in (head, target) if i not in shown]
         remark: Content = ["Training never showed ", unseen[0], "."] if unseen else None
-        if mirrored[place % test]:
+        if one.mirrored[place % test]:
             remark = "Training had this fact the other way round."
         found.append(Question(*names, rank, candidates, remark, best))
     return found

@@ -11,6 +11,7 @@ from bique.analysis.report.gather import Told, alike
 from bique.analysis.report.histograms import histogram
 from bique.analysis.report.html import Content, Markup, cell, element, joined, name, number, table
 from bique.analysis.report.pictures import picture
+from bique.analysis.words import erases
 from bique.evaluation import Metrics
 
 # panels of the picture of angles: a panel has a dot per biquaternion, and a page has a size
@@ -21,8 +22,8 @@ LEGEND = (
     "Symmetry: share of facts that hold the other way round, too."
 )
 LEARNED = (
-    " Turn θ (degrees), stretch φ (by e^φ), scale: medians over the biquaternions, with their histograms; turn from 0 "
-    "to 180°, stretch from 0 to {high}. Shift: beside the length of an entity. What these words mean is below."
+    " Turn θ (degrees), stretch (e^φ times), scale: medians over the blocks, with the histograms of θ from 0 to 180° and "
+    "of φ from 0 to {high}. Shift: beside the length of an entity."
 )
 
 
@@ -32,7 +33,8 @@ def relations(told: list[Told]) -> Markup:
     for place, one in enumerate(told):
         if len(told) > 1:
             parts.append(element("h3", name(one.label)))
-        parts += [_table(one, patterns, place), _geometry(one, patterns, place), blocks(one, patterns, place)]
+        parts += [_meaning(one, len(patterns), place), _table(one, patterns, place), _geometry(one, patterns)]
+        parts.append(blocks(one, patterns, place))
     return joined(parts)
 
 
@@ -50,7 +52,7 @@ def _table(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
     headings = ["relation", "facts", "category", "MRR", "Hits@1", "Hits@10", "hierarchy", "symmetry"]
     learned, legend, high = one.learned, LEGEND, 1
     if learned is not None:
-        headings += ["turn θ (°)", "stretch φ", "scale", "shift"]
+        headings += ["turn (°)", "stretch (times)", "scale (times)", "shift (%)"]
         high = rapidity_range(learned)
         legend += LEARNED.format(high=high)
     rows = []
@@ -85,18 +87,16 @@ def _movement(found: RelationGeometry, high: int) -> list[Markup]:
     degrees = float(np.degrees(found.median("angle")))
     return [
         cell(degrees, 0, histogram(found.angle, 0.0, np.pi)),
-        cell(found.median("rapidity"), 2, histogram(found.rapidity, 0.0, float(high))),
+        cell(float(np.exp(found.median("rapidity"))), 1, histogram(found.rapidity, 0.0, float(high))),
         cell(found.median("modulus"), 2),
-        cell(found.translation, 2),
+        cell(100 * found.translation, 0),
     ]
 
 
-def _geometry(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
-    """For BiQUE what the words mean and the picture; for other models that there is nothing of the kind to read."""
+def _geometry(one: Told, patterns: list[RelationPattern]) -> Markup | None:
+    """The picture of all relations, and the question whether hierarchies stretch more."""
     if one.learned is None:
-        why = f"this run is of {one.model_name}" if one.model is not None else "this run has no model yet"
-        words = f"What a relation learned is read off the biquaternions of BiQUE; {why}."
-        return element("p", words, " So the blocks below tell the facts and the figures of each relation, no movement.")
+        return None
     forward = one.learned[: len(patterns)]
     rho, low, high = rank_correlation(
         [pattern.hierarchy for pattern in patterns], [found.median("rapidity") for found in forward]
@@ -107,11 +107,16 @@ def _geometry(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
     )
     often = np.argsort([-pattern.facts for pattern in patterns], kind="stable")[:MOST_PANELS].tolist()
     drawn = _angles([forward[i] for i in sorted(often)], len(patterns))
-    return joined(_meaning(one, place), drawn, element("p", answer))
+    heading = element("summary", "All turns and stretches in one picture, and whether hierarchies stretch more")
+    return element("details", heading, drawn, element("p", answer))
 
 
-def _meaning(one: Told, place: int) -> Markup:
-    """The four movements, once, before anybody meets a figure of them."""
+def _meaning(one: Told, count: int, place: int) -> Markup:
+    """The four movements, once, before anybody meets a figure of them; other models have nothing of the kind to read."""
+    if one.learned is None:
+        why = f"this run is of {one.model_name}" if one.model is not None else "this run has no model yet"
+        words = f"What a relation learned is read off the biquaternions of BiQUE; {why}."
+        return element("p", words, " So the blocks below tell the facts and the figures of each relation, no movement.")
     units = getattr(one.model, "units", 0)
     words = (
         f"How to read this: the model keeps {units} small blocks of eight numbers for every entity: an arrow from the "
@@ -119,15 +124,25 @@ def _meaning(one: Told, place: int) -> Markup:
         "moves it: shifts it, turns it, stretches it in half of the directions while squeezing it in the others, and "
         "scales the whole. (The eight numbers are four complex ones; a second turn mixes the two parts of each.) "
         "The entities that lie most in the direction of where the head arrives are the answers. Each block is moved in "
-        "its own way; what is told is the middle one (the median)."
+        "its own way; where one figure is told, it is that of the middle one (the median)."
     )
-    return element("p", words, id=f"run-{place}-meaning")
+    half = None
+    erasing = sum(map(erases, one.learned[:count]))
+    if erasing == count:
+        half = (
+            " In this run every relation squeezes half of the directions so far that they count for nothing: it looks at "
+            "one half of what is known of a head, each relation at another, and shifts and turns that."
+        )
+    return element("p", words, half, id=f"run-{place}-meaning")
 
 
 def _angles(shown: list[RelationGeometry], total: int) -> Markup | None:
     from bique.analysis.plots import angles_and_rapidities
 
-    words = "Turn θ against stretch φ: a dot for each block of numbers, a cross at the medians."
+    words = (
+        "Turn θ against stretch φ (e^φ times): a dot for each block of numbers, a triangle for one beyond the edge, a cross "
+        "at the medians."
+    )
     if total > len(shown):
         words += f" The {len(shown)} relations with the most facts."
     return picture(lambda: angles_and_rapidities(shown), words, words)

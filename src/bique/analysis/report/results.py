@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bique.analysis.report.gather import Told, alike
 from bique.analysis.report.html import (
     Content,
@@ -167,10 +169,23 @@ def _of_run(one: Told, several: bool) -> Markup:
     plain = one.baseline
     if plain is not None:
         words.append(f" Naming the most frequent answers, without learning, has MRR {number(plain.metrics.mrr)}.")
-    words.append(_trust(one))
+    words += [_given_away(one), _trust(one)]
     lacking = bullets(map(sentence, one.lacking)) if one.lacking else None
     title = element("h3", name(one.label)) if several else None
     return element("div", title, element("p", words), lacking and element("div", lacking, class_="lacking"))
+
+
+def _given_away(one: Told) -> str | None:
+    """Beside the headline, as it may be most of it."""
+    mirrored = one.mirrored
+    if one.evaluation is None or not mirrored.any() or mirrored.all():
+        return None
+    rest = one.evaluation.where(np.tile(~mirrored, 2))
+    return (
+        f" {mirrored.sum():,} of the {len(mirrored):,} test facts stand in training the other way round; on the others "
+        f"the right answer comes first in {rest.hits_at_1:.0%} and among the first ten in {rest.hits_at_10:.0%} "
+        f"(MRR {number(rest.mrr)})."
+    )
 
 
 def _trust(one: Told) -> Content:
