@@ -83,8 +83,9 @@ def _map(one: Told, pattern: RelationPattern) -> Markup | None:
     if model is None or not model.dot_product or not pattern.facts:
         return None
     words = (
-        "Where the model takes heads of this relation, in training facts: rings are heads, triangles where they arrive, "
-        "squares the tails they are to meet (a ring around a square is both), a line from each arrival to its own tail. "
+        "Where the model takes heads of this relation, in training facts: rings are heads, triangles where they "
+        "arrive, squares the tails they are to meet (a ring around a square is both), a line from each arrival to its "
+        "own tail. "
         f"The map has two directions and the model {model.entity_width}: what is near here may be far apart there."
     )
     return picture(lambda: entity_map(model, one.graph, pattern.relation, ON_A_MAP), words, words)

@@ -22,8 +22,8 @@ LEGEND = (
     "Symmetry: share of facts that hold the other way round, too."
 )
 LEARNED = (
-    " Turn θ (degrees), stretch (e^φ times), scale: medians over the blocks, with the histograms of θ from 0 to 180° and "
-    "of φ from 0 to {high}. Shift: beside the length of an entity."
+    " Turn θ (degrees), stretch (e^φ times), scale: medians over the blocks, with the histograms of θ from 0 to 180° "
+    "and of φ from 0 to {high}. Shift: beside the length of an entity."
 )
 
 
@@ -112,7 +112,7 @@ def _geometry(one: Told, patterns: list[RelationPattern]) -> Markup | None:
 
 
 def _meaning(one: Told, count: int, place: int) -> Markup:
-    """The four movements, once, before anybody meets a figure of them; other models have nothing of the kind to read."""
+    """The four movements, once, before anybody meets a figure of them; other models have nothing of the kind."""
     if one.learned is None:
         why = f"this run is of {one.model_name}" if one.model is not None else "this run has no model yet"
         words = f"What a relation learned is read off the biquaternions of BiQUE; {why}."
@@ -130,8 +130,8 @@ def _meaning(one: Told, count: int, place: int) -> Markup:
     erasing = sum(map(erases, one.learned[:count]))
     if erasing == count:
         half = (
-            " In this run every relation squeezes half of the directions so far that they count for nothing: it looks at "
-            "one half of what is known of a head, each relation at another, and shifts and turns that."
+            " In this run every relation squeezes half of the directions so far that they count for nothing: it "
+            "forgets one half of what is known of a head, and shifts and turns the other."
         )
     return element("p", words, half, id=f"run-{place}-meaning")
 
@@ -140,8 +140,8 @@ def _angles(shown: list[RelationGeometry], total: int) -> Markup | None:
     from bique.analysis.plots import angles_and_rapidities
 
     words = (
-        "Turn θ against stretch φ (e^φ times): a dot for each block of numbers, a triangle for one beyond the edge, a cross "
-        "at the medians."
+        "Turn θ against stretch φ (e^φ times): a dot for each block of numbers, a triangle for one beyond the edge, a "
+        "cross at the medians."
     )
     if total > len(shown):
         words += f" The {len(shown)} relations with the most facts."
