@@ -54,8 +54,9 @@ class RelationVectors:
     queries: Float[Tensor, "sample width"]
     """The heads as the model has transformed them."""
     tails: Float[Tensor, "sample width"]
+    head_names: list[str]
     tail_names: list[str]
-    """What people call the tails."""
+    """What people call them."""
 
     def plane(self) -> Plane:
         """Of tails and queries, which are to meet; the heads are seen in it, too."""
@@ -77,8 +78,8 @@ def relation_vectors(model: Model, graph: Graph, relation: str, most: int = 200,
     with torch.no_grad():
         queries = model.query(heads, relations)
         head_rows, tail_rows = (lookup(model.entities, ids) for ids in (heads, tails))
-    names = [graph.label(tail) or graph.entities[tail] for tail in tails.tolist()]
-    return RelationVectors(relation, len(facts), head_rows.double(), queries.double(), tail_rows.double(), names)
+    names = [[graph.label(one) or graph.entities[one] for one in ids.tolist()] for ids in (heads, tails)]
+    return RelationVectors(relation, len(facts), head_rows.double(), queries.double(), tail_rows.double(), *names)
 
 
 def relation_facts(graph: Graph, relation: str) -> Int[np.ndarray, "facts 3"]:

@@ -18,9 +18,13 @@ from bique.models import BiQUE
 # directions that end up so much shorter than the others count for nothing in a score
 ERASED = 0.1
 # the middle half of the blocks' turns may differ by so many degrees and still be told by one angle
-ALIKE = 45.0
+ALIKE = 30.0
 # a product that is so near to, or so far from, the third movement
 LEARNED, UNLEARNED = 0.3, 0.7
+# a gain that is worth a word; tails that are near their heads without any movement: hardly ever, or mostly
+GAIN, FAR, NEAR = 0.05, 0.1, 0.5
+# compositions of fewer ways are left out, and questions that are fewer tell little
+FEW = 20
 CATEGORIES = {
     "1-1": "a head has about one tail, a tail about one head",
     "1-N": "a head often has several tails, a tail about one head",
@@ -151,6 +155,17 @@ def in_short(pattern: RelationPattern, learned: list[RelationGeometry] | None = 
     return f"{line} {moved}; it {half}."
 
 
+def gained(before: tuple[float, float], after: tuple[float, float]) -> str:
+    """What a movement is good for, by the shares of right tails that are first and among the first ten."""
+    if max(now - then for now, then in zip(after, before, strict=True)) < GAIN:
+        return "so the movement gains next to nothing"
+    if before[1] < FAR:
+        return "so it is the movement that finds them: tails lie far from their heads"
+    if before[1] > NEAR:
+        return "so tails lie near their heads to begin with, and the movement picks the right one"
+    return "so the movement helps"
+
+
 def erases(found: RelationGeometry) -> bool:
     """Whether half of the directions end up so short that they count for nothing."""
     if not len(found.modulus):
@@ -165,7 +180,7 @@ def _turns(learned: list[RelationGeometry], place: int) -> str:
     beside = _beside(learned, place, "angle")
     if high - low <= ALIKE:
         return f"turns its blocks alike, by about {middle:.0f}°{beside}"
-    return f"turns its blocks in very different ways, half of them by {low:.0f} to {high:.0f}°{beside}"
+    return f"turns its blocks by {middle:.0f}°{beside}, each in its own way: half of them by {low:.0f} to {high:.0f}°"
 
 
 def _beside(learned: list[RelationGeometry], place: int, quantity: str) -> str:
@@ -189,11 +204,13 @@ def compositions(model: BiQUE, graph: Graph) -> dict[int, list[str]]:
     """Relation → the pairs of relations that lead where it leads, and how far their learned product is from it."""
     lines: dict[int, list[str]] = {}
     for one in learned_compositions(model, graph):
+        if one.paths < FEW:
+            continue
         # in quotes: a name may be a sentence itself
         path = f"“{one.first}” then “{one.second}” ends at a tail of “{one.relation}” in {one.share:.0%}"
         often = f"of {one.paths:,} ways (those that lead back are left out)"
-        away = f"the two learned movements together are {one.product_distance:.2f} away from “{one.relation}”’s own"
-        line = f"{path} {often}; {away} (0: the same, 1: unrelated){_verdict(one.product_distance)}"
+        away = f"from the two learned movements together to that of “{one.relation}” it is {one.product_distance:.2f}"
+        line = f"{path} {often}; {away}, where 0 is the same and 1 unrelated{_verdict(one.product_distance)}"
         lines.setdefault(graph.relations.index(one.relation), []).append(line)
     return lines
 

@@ -230,18 +230,21 @@ def test_the_figures_of_a_relation_are_split_by_direction_and_by_what_training_g
     assert f"(MRR {rest.mean():.3f})" in text
 
 
-def test_a_block_says_how_near_tails_are_before_the_movement(make: Make, small_graph: Graph) -> None:
+def test_a_block_says_where_tails_stand_before_and_after_the_movement(make: Make, small_graph: Graph) -> None:
     run = make("run")
     text, rows = Reader(report([run])).text, run.model()[0].entities.detach()
     rows = rows / rows.norm(dim=1, keepdim=True)
     for relation in range(small_graph.num_relations):
-        facts = small_graph.test[small_graph.test[:, 1] == relation].tolist()
-        near = 0
-        for head, _, tail in facts:
+        places = np.flatnonzero(small_graph.test[:, 1] == relation)
+        before = []
+        for head, _, tail in small_graph.test[places].tolist():
             taken = (set(small_graph.answers.of(head, relation).tolist()) | {head}) - {tail}
             order = [i for i in (rows @ rows[head]).argsort(descending=True).tolist() if i not in taken]
-            near += order.index(tail) < 10
-        assert f"nearest to the head in {near / len(facts):.0%} of the test questions, after it in" in text
+            before.append(order.index(tail) + 1)
+        after = run.evaluation("test").ranks[places]
+        shares = [f"{np.mean(np.array(ranks) <= k):.0%}" for ranks in (after, before) for k in (1, 10)]
+        assert f"right one first in {shares[0]} of the test questions and among the first ten in {shares[1]}" in text
+        assert f"without the movement, has {shares[2]} and {shares[3]}, so" in text
 
 
 def test_the_best_and_the_worst_questions_are_those_of_the_ranks() -> None:

@@ -9,7 +9,7 @@ import torch
 from bique.algebra import decompose, right_matrix
 from bique.analysis.geometry import QUANTITIES, RelationGeometry
 from bique.analysis.patterns import RelationPattern
-from bique.analysis.words import facts_in_words, in_short, movement, protocol_in_words
+from bique.analysis.words import facts_in_words, gained, in_short, movement, protocol_in_words
 from bique.evaluation import Protocol
 
 PATTERN = RelationPattern("r", 1200, "N-1", 0.02, 0.97, 0.9, "s⁻¹")
@@ -82,7 +82,7 @@ def test_a_movement_is_told_beside_those_of_the_other_relations() -> None:
 
 def test_one_angle_is_told_only_where_the_blocks_turn_alike() -> None:
     assert "alike, by about 50°" in in_short(PATTERN, [turned(40, 50, 60)])
-    assert "in very different ways, half of them by 45 to 125°" in in_short(PATTERN, [turned(0, 90, 160)])
+    assert "by 90°, each in its own way: half of them by 45 to 125°" in in_short(PATTERN, [turned(0, 90, 160)])
     assert "half of them by 45 to 125°" in movement(turned(0, 90, 160)).turn
 
 
@@ -93,6 +93,20 @@ def test_what_all_relations_erase_is_not_told_of_each() -> None:
     assert "directions" not in in_short(PATTERN, [erases, erases])
     assert in_short(PATTERN, [keeps, erases], 0).endswith("keeps all of its directions.")
     assert in_short(PATTERN, [keeps, erases], 1).endswith("all but erases half of its directions.")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ((0.2, 0.8), (0.2, 0.8), "next to nothing"),
+        ((0.5, 0.9), (0.1, 0.5), "next to nothing"),
+        ((0.0, 0.0), (0.6, 0.9), "far from their heads"),
+        ((0.4, 1.0), (0.9, 1.0), "picks the right one"),
+        ((0.0, 0.2), (0.1, 0.4), "the movement helps"),
+    ],
+)
+def test_what_a_movement_gains_has_a_word(before: tuple[float, float], after: tuple[float, float], word: str) -> None:
+    assert word in gained(before, after)
 
 
 @pytest.mark.parametrize("ties", ["worst", "mean", "best"])

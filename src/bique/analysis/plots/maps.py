@@ -29,8 +29,8 @@ HEAD = {"marker": "o", "facecolors": "none", "edgecolors": "0.45", "linewidths":
 QUERY = {"marker": "^", "facecolors": "#e08a3c", "edgecolors": "black", "linewidths": 0.4, "s": 22}
 TAIL = {"marker": "s", "facecolors": "#12355b", "edgecolors": "none", "s": 12}
 STEPS, REST, PER_SECOND = 16, 10, 12
-# tails that are named, and how far apart they must lie, as a share of the sheet
-NAMED, APART = 6, 0.12
+# tails that are named, how far apart they must lie, as a share of the sheet, and heads whose way is drawn
+NAMED, APART, WAYS = 6, 0.12, 3
 
 
 def entity_map(model: Model, graph: Graph, relation: str, most: int = 200, seed: int = 0) -> Figure:
@@ -46,7 +46,8 @@ def entity_map(model: Model, graph: Graph, relation: str, most: int = 200, seed:
     _join(panel, queries, tails)
     handles = [panel.scatter(*cloud.T, **kind) for cloud, kind in ((tails, TAIL), (queries, QUERY), (heads, HEAD))]
     _frame(panel, [heads, queries, tails])
-    _name_tails(panel, tails, vectors.tail_names)
+    named = _name_tails(panel, tails, vectors.tail_names)
+    _draw_ways(panel, heads, queries, vectors.head_names, named[:WAYS])
     names = ["tails", "transformed heads (queries)", "heads"]
     add_legend(figure, handles, names, loc="outside lower center", ncols=3)
     return figure
@@ -145,25 +146,47 @@ def _join(panel: Axes, starts: Float[np.ndarray, "n 2"], ends: Float[np.ndarray,
     return panel.add_collection(lines)
 
 
-def _name_tails(panel: Axes, tails: Float[np.ndarray, "n 2"], names: list[str]) -> None:
+def _draw_ways(
+    panel: Axes,
+    heads: Float[np.ndarray, "n 2"],
+    queries: Float[np.ndarray, "n 2"],
+    names: list[str],
+    chosen: list[int],
+) -> None:
+    """An arrow from a head to where it arrives, for a few: all of them would hide the map."""
+    for number in chosen:
+        style = {"arrowstyle": "-|>", "color": "black", "linewidth": 0.9, "shrinkA": 4, "shrinkB": 4}
+        panel.annotate("", queries[number], heads[number], arrowprops=style)
+        _label(panel, names[number], heads[number], style="italic")
+
+
+def _label(panel: Axes, name: str, place: Float[np.ndarray, "2"], **options: Any) -> None:
+    left = place[0] > np.mean(panel.get_xlim())  # towards the middle, so that it stays on the sheet
+    panel.annotate(
+        plain(name, 24),
+        (place[0], place[1]),
+        xytext=(-5 if left else 5, 4),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        fontsize=8,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+        **options,
+    )
+
+
+def _name_tails(panel: Axes, tails: Float[np.ndarray, "n 2"], names: list[str]) -> list[int]:
     """Those of the most facts, then the outermost, where there is room: a map without a name says little."""
     often, away = Counter(names), np.linalg.norm(tails - tails.mean(0), axis=1).tolist()
     width = float(np.ptp(panel.get_xlim()))
     taken: list[np.ndarray] = []
+    chosen: list[int] = []
     for number in sorted(range(len(names)), key=lambda number: (-often[names[number]], -away[number])):
         name, place = names[number], tails[number]
         if len(taken) < NAMED and all(np.abs(place - other).max() > APART * width for other in taken):
-            left = place[0] > np.mean(panel.get_xlim())  # towards the middle, so that it stays on the sheet
-            panel.annotate(
-                plain(name, 24),
-                (place[0], place[1]),
-                xytext=(-5 if left else 5, 4),
-                textcoords="offset points",
-                ha="right" if left else "left",
-                fontsize=8,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
-            )
+            _label(panel, name, place)
             taken.append(place)
+            chosen.append(number)
+    return chosen
 
 
 def _frame(panel: Axes, clouds: list[Float[np.ndarray, "_ 2"]]) -> None:

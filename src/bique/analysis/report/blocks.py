@@ -13,10 +13,11 @@ from bique.analysis.report.gather import Told
 from bique.analysis.report.histograms import histogram
 from bique.analysis.report.html import Content, Markup, bullets, element, entity, joined, name, number, sentence
 from bique.analysis.report.pictures import can_draw, picture
-from bique.analysis.words import compositions, facts_in_words, in_short, movement
+from bique.analysis.words import FEW, compositions, facts_in_words, gained, in_short, movement
 from bique.evaluation import Metrics, best_entities
 from bique.graph import Graph
 from bique.models import BiQUE, Model
+from bique.shapes import Float, Int
 
 EXAMPLES = 3
 # neighbours and answers shown of a worked question
@@ -24,8 +25,6 @@ NEAR = 3
 # relations that get a map, the most frequent ones, and facts on it: a map has the size of a hundred sentences
 MAPS, ON_A_MAP = 6, 60
 MOST_COMPOSITIONS = 8
-# test questions of a relation below which its figures are hardly more than chance
-FEW = 20
 # test facts that are looked at before and after the movement
 MOST_GAINS = 500
 
@@ -46,10 +45,12 @@ def _block(
 ) -> Markup:
     pattern, learned, count = patterns[relation], one.learned, len(patterns)
     metrics = one.by.get("relation", {}).get(pattern.relation)
+    gain = _gain(one, relation)
     figures = f"{pattern.facts:,} facts" + (f"; the right answer is {_shares(metrics)}" if metrics else "")
     title = element("summary", name(pattern.relation), " ", element("span", figures, class_="small"))
     parts: list[Content] = [
-        element("p", in_short(pattern, learned and learned[:count], relation), _gain(one, relation), class_="short"),
+        element("p", in_short(pattern, learned and learned[:count], relation), class_="short"),
+        gain and element("p", gain, class_="short"),
         _examples(one.graph, relation),
         _worked(one, relation),
         element("h4", "How well this run answers it"),
@@ -124,7 +125,8 @@ def _worked(one: Told, relation: int) -> Markup | None:
         joined(element("p", element("em", sentence(why))), _before_and_after(one, one.model, fact, rank))
         for why, fact, rank in chosen
     ]
-    return joined(element("h4", "A question, before and after the movement"), parts)
+    note = "An entity may be its own answer here; one that is not marked as right may be true and missing in the graph."
+    return joined(element("h4", "A question, before and after the movement"), parts, element("p", note, class_="small"))
 
 
 def _typical(one: Told, relation: int) -> list[tuple[str, list[int], float | None]]:
@@ -139,7 +141,7 @@ def _typical(one: Told, relation: int) -> list[tuple[str, list[int], float | Non
     ranks = one.evaluation.ranks[places]
     order = np.argsort(ranks, kind="stable")
     middle = int(order[len(order) // 2])
-    found = [("a typical one: of its test questions, the one with the middle rank", middle)]
+    found = [("a typical one: of the test questions that ask for the tail, the one with the middle rank", middle)]
     if ranks[middle] == 1 and ranks[order[-1]] > 1:
         found.append(("the one that it answers worst", int(order[-1])))
     elif ranks[middle] > 1 and ranks[order[0]] < ranks[middle]:
@@ -188,11 +190,16 @@ def _answers(one: Told, relation: int) -> list[str]:
     nothing = np.zeros_like(mine)
     for asked, chosen in (("tail", (mine, nothing)), ("head", (nothing, mine))):
         lines.append(f"Asked for the {asked}: {_shares(one.evaluation.where(np.concatenate(chosen)))}.")
+    if one.baseline is not None:
+        plain = _shares(one.baseline.where(np.tile(mine, 2)))
+        lines.append(f"Naming the most frequent answers, without learning: {plain}.")
     mirrored = one.mirrored & mine
     if mirrored.any():
         given = f"{mirrored.sum():,} of its {mine.sum():,} test facts stand in training the other way round"
         others = np.tile(mine & ~mirrored, 2)
-        rest = f"on the others: {_shares(one.evaluation.where(others))}" if others.any() else "no other is left"
+        few = ", too few to tell much" if 0 < others.sum() < FEW else ""
+        rest = f"on the other {others.sum() // 2:,}: {_shares(one.evaluation.where(others))}{few}"
+        rest = rest if others.any() else "no other is left"
         lines.append(f"{given}, so they are no test of what it has learned; {rest}.")
     return lines
 
@@ -202,22 +209,27 @@ def _shares(metrics: Metrics) -> str:
 
 
 def _gain(one: Told, relation: int) -> str | None:
-    """What the movement is good for: how often the right tail is near its head, and near where the head arrives."""
+    """What the movement is good for: where right tails stand by nearness to their heads alone, and where after it."""
     places = np.flatnonzero(one.graph.test[:, 1] == relation)[:MOST_GAINS]
     if one.evaluation is None or one.learned is None or not len(places):
         return None
-    before = 0
+    ranks: list[int] = []
     for head, _, tail in one.graph.test[places].tolist():
         alike = one.directions @ one.directions[head]
-        others = [*(set(one.graph.answers.of(head, relation).tolist()) - {tail}), head]
         nearer = alike > alike[tail]
-        nearer[others] = False
-        before += int(nearer.sum()) < 10
-    after = float(np.mean(one.evaluation.ranks[places] <= 10))
+        nearer[[*(set(one.graph.answers.of(head, relation).tolist()) - {tail}), head]] = False
+        ranks.append(1 + int(nearer.sum()))
+    before, after = (_first_and_ten(np.array(found)) for found in (ranks, one.evaluation.ranks[places]))
+    few = ", as far as so few questions tell" if len(places) < FEW else ""
     return (
-        f" Before this movement the right tail is among the ten entities nearest to the head in "
-        f"{before / len(places):.0%} of the test questions, after it in {after:.0%}."
+        f"Asked for the tail, it has the right one first in {after[0]:.0%} of the test questions and among the first "
+        f"ten in {after[1]:.0%}; nearness to the head alone, without the movement, has {before[0]:.0%} and "
+        f"{before[1]:.0%}, {gained(before, after)}{few}."
     )
+
+
+def _first_and_ten(ranks: Float[np.ndarray, "questions"] | Int[np.ndarray, "questions"]) -> tuple[float, float]:
+    return float(np.mean(ranks == 1)), float(np.mean(ranks <= 10))
 
 
 def _moves(title: str, found: RelationGeometry, high: int) -> Markup:
