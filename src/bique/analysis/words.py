@@ -157,10 +157,11 @@ def in_short(pattern: RelationPattern, learned: list[RelationGeometry] | None = 
 
 def gained(before: tuple[float, float], after: tuple[float, float]) -> str:
     """What a movement is good for, by the shares of right tails that are first and among the first ten."""
-    if max(now - then for now, then in zip(after, before, strict=True)) < GAIN:
-        return "so the movement gains next to nothing"
+    gains = [now - then for now, then in zip(after, before, strict=True)]
+    if max(gains) < GAIN:
+        return f"so the movement {'does harm' if min(gains) <= -GAIN else 'gains next to nothing'}"
     if before[1] < FAR:
-        return "so it is the movement that finds them: tails lie far from their heads"
+        return "so it is the movement that finds them: tails seldom lie near their heads"
     if before[1] > NEAR:
         return "so tails lie near their heads to begin with, and the movement picks the right one"
     return "so the movement helps"

@@ -47,6 +47,10 @@ def _block(
     metrics = one.by.get("relation", {}).get(pattern.relation)
     gain = _gain(one, relation)
     figures = f"{pattern.facts:,} facts" + (f"; the right answer is {_shares(metrics)}" if metrics else "")
+    given = int((one.mirrored & (one.graph.test[:, 1] == relation)).sum())
+    figures += (
+        f"; training has {given:,} of {metrics.queries // 2:,} test facts turned round" if metrics and given else ""
+    )
     title = element("summary", name(pattern.relation), " ", element("span", figures, class_="small"))
     parts: list[Content] = [
         element("p", in_short(pattern, learned and learned[:count], relation), class_="short"),
@@ -86,7 +90,7 @@ def _map(one: Told, pattern: RelationPattern) -> Markup | None:
     words = (
         "Where the model takes heads of this relation, in training facts: rings are heads, triangles where they "
         "arrive, squares the tails they are to meet (a ring around a square is both), a line from each arrival to its "
-        "own tail. "
+        "own tail; an arrow from three heads (in italics) to where they arrive. "
         f"The map has two directions and the model {model.entity_width}: what is near here may be far apart there."
     )
     return picture(lambda: entity_map(model, one.graph, pattern.relation, ON_A_MAP), words, words)
@@ -160,12 +164,13 @@ def _before_and_after(one: Told, model: Model, fact: list[int], rank: float | No
     after = [i for i in ids[0].tolist() if i not in known][:NEAR]
     right = element("strong", "✓")
     answers = [[entity(graph, i), " ", right] if i == tail else entity(graph, i) for i in after]
+    neighbours = [[entity(graph, i), " ", right] if i == tail or i in known else entity(graph, i) for i in before]
     moved: list[Content] = ["Moved by this relation it points at ", _listed(answers)]
     if known:
         moved.append(f" (left out: {len(known)} that {'is' if len(known) == 1 else 'are'} known to be right, too)")
     place = None if rank is None else f", at place {number(int(rank) if rank.is_integer() else rank, 1)}"
     return joined(
-        element("p", entity(graph, head), " lies nearest to ", _listed([entity(graph, i) for i in before]), "."),
+        element("p", entity(graph, head), " lies nearest to ", _listed(neighbours), "."),
         element("p", moved, ". Right: ", entity(graph, tail), place, "."),
     )
 
@@ -189,10 +194,11 @@ def _answers(one: Told, relation: int) -> list[str]:
     mine = one.graph.test[:, 1] == relation
     nothing = np.zeros_like(mine)
     for asked, chosen in (("tail", (mine, nothing)), ("head", (nothing, mine))):
-        lines.append(f"Asked for the {asked}: {_shares(one.evaluation.where(np.concatenate(chosen)))}.")
-    if one.baseline is not None:
-        plain = _shares(one.baseline.where(np.tile(mine, 2)))
-        lines.append(f"Naming the most frequent answers, without learning: {plain}.")
+        questions = np.concatenate(chosen)
+        line = f"Asked for the {asked}: {_shares(one.evaluation.where(questions))}"
+        if one.baseline is not None:
+            line += f" (naming the most frequent answers: {_shares(one.baseline.where(questions))})"
+        lines.append(f"{line}.")
     mirrored = one.mirrored & mine
     if mirrored.any():
         given = f"{mirrored.sum():,} of its {mine.sum():,} test facts stand in training the other way round"
@@ -221,9 +227,13 @@ def _gain(one: Told, relation: int) -> str | None:
         ranks.append(1 + int(nearer.sum()))
     before, after = (_first_and_ten(np.array(found)) for found in (ranks, one.evaluation.ranks[places]))
     few = ", as far as so few questions tell" if len(places) < FEW else ""
+    plain = ""
+    if one.baseline is not None:
+        often = _first_and_ten(one.baseline.ranks[places])
+        plain = f"; naming the most frequent tails has {often[0]:.0%} and {often[1]:.0%}"
     return (
         f"Asked for the tail, it has the right one first in {after[0]:.0%} of the test questions and among the first "
-        f"ten in {after[1]:.0%}; nearness to the head alone, without the movement, has {before[0]:.0%} and "
+        f"ten in {after[1]:.0%}{plain}. Nearness to the head alone, without the movement, has {before[0]:.0%} and "
         f"{before[1]:.0%}, {gained(before, after)}{few}."
     )
 
@@ -237,12 +247,12 @@ def _moves(title: str, found: RelationGeometry, high: int) -> Markup:
     told = movement(found)
     angles = histogram(found.angle, 0.0, np.pi, "histogram of the turns, from 0 to 180°")
     stretches = histogram(found.rapidity, 0.0, float(high), f"histogram of the stretches φ, from 0 to {high}")
-    first = [sentence(told.shift), sentence(told.turn), sentence(told.together)]
+    first = [sentence(told.shift), sentence(told.turn)]
     first += [sentence(told.null)] if told.null else []
     numbers: list[Content] = [
         ["Turns θ of the blocks ", angles, element("span", " 0 … 180°", class_="small")],
         ["Stretches φ of the blocks ", stretches, element("span", f" 0 … {high}", class_="small")],
-        *map(sentence, (told.stretch, told.scale, told.phase)),
+        *map(sentence, (told.stretch, told.scale, told.together, told.phase)),
     ]
     behind = element("details", element("summary", "The numbers behind it"), bullets(numbers))
     return joined(element("h4", title), bullets(first), behind)

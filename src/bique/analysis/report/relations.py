@@ -120,11 +120,12 @@ def _meaning(one: Told, count: int, place: int) -> Markup:
     units = getattr(one.model, "units", 0)
     words = (
         f"How to read this: the model keeps {units} small blocks of eight numbers for every entity: an arrow from the "
-        "middle of a map with eight directions per block. A relation is a movement on that map. It takes a head and "
-        "moves it: shifts it, turns it, stretches it in half of the directions while squeezing it in the others, and "
-        "scales the whole. (The eight numbers are four complex ones; a second turn mixes the two parts of each.) "
-        "The entities that lie most in the direction of where the head arrives are the answers. Each block is moved in "
-        "its own way; where one figure is told, it is that of the middle one (the median)."
+        "middle of a map with eight directions per block. A relation is a movement on that map, the same for every "
+        "head: it shifts the head, turns it, stretches it in half of the directions while squeezing it in the others, "
+        "and scales the whole. The entities that lie most in the direction of where the head arrives are the answers. "
+        "Small shifts and small turns (0° is none, 180° turns a block right round) tend to lead to a near neighbour, large "
+        "ones to another part of the map. Each block is moved in its own way; where one figure is told, it is that of "
+        "the middle one (the median)."
     )
     half = None
     erasing = sum(map(erases, one.learned[:count]))
