@@ -330,6 +330,8 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
         (["objective.loss=binary"], "penalty.weight = 0"),
         (["objective.loss=binary", "objective.negatives=5"], "negatives = 0"),
         (["objective.sampler=bernoulli"], "needs negatives"),
+        (["objective.sampler=pairs"], "needs negatives"),
+        (["objective.sampler=pairs", "objective.negatives=2", "model.name=conve"], "batch norms"),
         (["objective.smoothing_share=published"], "belongs to loss = 'binary'"),
         (["model.name=roth", "model.units=3"], "multiple of 2"),
         (["model.name=complex", "penalty.relation_part=both"], "use 'product'"),
@@ -381,7 +383,7 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
     assert all(name in done.out for name in ("a next", "b pair", "c parent", "rank correlation"))
     words = bique("geometry", run, "--relation", "c parent").out
     assert "what it does to a head" in words
-    assert "turns it by" in words
+    assert "turns its blocks by" in words
     found = json.loads(bique("geometry", run, "--json").out)
     assert [row["facts"]["relation"] for row in found["relations"]] == ["a next", "b pair", "c parent"]
     assert bique("geometry", run, "--relation", "d").code == 1
@@ -390,7 +392,7 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
     for one in told:
         path = f"“{one['first']}” then “{one['second']}” ends at a tail of “c parent” in {one['share']:.0%}"
         assert f"{path} of {one['paths']} ways" in words
-        assert f"{one['product_distance']:.2f} away from its own" in words
+        assert f"to that of “c parent” it is {one['product_distance']:.2f}, where 0 is the same" in words
     assert json.loads(bique("geometry", run, "--relation", "c parent", "--json").out)["compositions"] == told
 
     import polars

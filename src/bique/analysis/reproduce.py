@@ -166,12 +166,19 @@ def _mean_row(found: Seeds | None, data: str) -> list[str]:
 
 def _time(found: Seeds) -> str:
     """Seconds of unlike hardware have no mean."""
-    alike = len({hardware_of(result["environment"]) for result in found.results}) == 1
-    return f"{found.seconds:.0f} s" if alike else "–"
+    timed = _undisturbed(found)
+    alike = len({hardware_of(result["environment"]) for result in timed.results}) == 1
+    return f"{timed.seconds:.0f} s" if alike else "–"
 
 
 def _all_hardware(found: Seeds) -> str:
-    return " and ".join(sorted({hardware_of(result["environment"]) for result in found.results}))
+    return " and ".join(sorted({hardware_of(result["environment"]) for result in _undisturbed(found).results}))
+
+
+def _undisturbed(found: Seeds) -> Seeds:
+    """The runs that had a GPU to themselves, if there are any: beside others a run's seconds say little."""
+    alone = tuple(one for one in found.results if not one["environment"].get("shared_gpu"))
+    return Seeds(alone) if alone else found
 
 
 def _per_relation(results: Results) -> Table:

@@ -23,7 +23,7 @@ ALIKE = 30.0
 LEARNED, UNLEARNED = 0.3, 0.7
 # a gain that is worth a word; tails that are near their heads without any movement: hardly ever, or mostly
 GAIN, FAR, NEAR = 0.05, 0.1, 0.5
-# compositions of fewer ways are left out, and questions that are fewer tell little
+# questions, or ways of a composition, that tell little
 FEW = 20
 CATEGORIES = {
     "1-1": "a head has about one tail, a tail about one head",
@@ -137,29 +137,34 @@ def _of_a_turn(degrees: float) -> str:
     return ""
 
 
-def in_short(pattern: RelationPattern, learned: list[RelationGeometry] | None = None, place: int = 0) -> str:
-    """A sentence about the facts, and one about the movement: what sets it apart from those of the other relations.
-
-    `learned` is what all relations learned, this one at `place`.
-    """
+def in_short(patterns: list[RelationPattern], learned: list[RelationGeometry] | None, place: int) -> str:
+    """A sentence about the facts of the relation at `place`, and one about its movement: what sets it apart from the
+    others', if something was learned."""
+    pattern = patterns[place]
+    if not pattern.facts:
+        return "Training has no fact of it, so nothing could be learned."
     line = f"In the facts {CATEGORIES[pattern.category]}; {_ways(pattern.symmetry)}."
     if learned is None or not len(learned[place].modulus):
         return line
+    # one without a fact moves at random, and is no measure for the others
+    others = [one for one, facts in zip(learned, patterns, strict=True) if facts.facts]
     found = learned[place]
-    far = f"by {found.translation:.0%} of an entity's length{_beside(learned, place, 'translation')}"
-    moved = f"To get from a head to its tails the model shifts the head {far} and {_turns(learned, place)}"
-    kept = [erases(one) for one in learned]
+    far = f"by {found.translation:.0%} of an entity's length{_beside(others, found, 'translation')}"
+    moved = f"To get from a head to its tails the model shifts the head {far} and {_turns(others, found)}"
+    kept = [erases(one) for one in others]
     if all(kept) or not any(kept):  # told once, of all of them
         return f"{line} {moved}."
-    half = "all but erases half of its directions" if kept[place] else "keeps all of its directions"
+    half = "all but erases half of its directions" if erases(found) else "keeps all of its directions"
     return f"{line} {moved}; it {half}."
 
 
 def gained(before: tuple[float, float], after: tuple[float, float]) -> str:
     """What a movement is good for, by the shares of right tails that are first and among the first ten."""
     gains = [now - then for now, then in zip(after, before, strict=True)]
+    if min(gains) <= -GAIN:
+        return f"so the movement {'does harm' if max(gains) < GAIN else 'helps with some and harms with others'}"
     if max(gains) < GAIN:
-        return f"so the movement {'does harm' if min(gains) <= -GAIN else 'gains next to nothing'}"
+        return "so the movement gains next to nothing"
     if before[1] < FAR:
         return "so it is the movement that finds them: tails seldom lie near their heads"
     if before[1] > NEAR:
@@ -169,43 +174,47 @@ def gained(before: tuple[float, float], after: tuple[float, float]) -> str:
 
 def erases(found: RelationGeometry) -> bool:
     """Whether half of the directions end up so short that they count for nothing."""
+    if 2 * found.null > found.units:  # a null one erases half of its directions
+        return True
     if not len(found.modulus):
         return False
     long, short = _lengths(found)
-    return short <= ERASED * long or 2 * found.null > found.units  # a null one erases half of its directions
+    return short <= ERASED * long
 
 
-def _turns(learned: list[RelationGeometry], place: int) -> str:
+def _turns(others: list[RelationGeometry], found: RelationGeometry) -> str:
     """One angle where the blocks turn alike; where they do not, it would be the turn of hardly any."""
-    low, middle, high = np.degrees(np.quantile(learned[place].angle, (0.25, 0.5, 0.75)))
-    beside = _beside(learned, place, "angle")
+    low, middle, high = np.degrees(np.quantile(found.angle, (0.25, 0.5, 0.75)))
+    beside = _beside(others, found, "angle")
     if high - low <= ALIKE:
         return f"turns its blocks alike, by about {middle:.0f}°{beside}"
     return f"turns its blocks by {middle:.0f}°{beside}, each in its own way: half of them by {low:.0f} to {high:.0f}°"
 
 
-def _beside(learned: list[RelationGeometry], place: int, quantity: str) -> str:
+def _beside(others: list[RelationGeometry], found: RelationGeometry, quantity: str) -> str:
     """How much that is among the relations: a figure means little to whoever has not seen the others."""
-    values = [one.translation if quantity == "translation" else one.median(quantity) for one in learned]
+    mine, *values = (one.translation if quantity == "translation" else one.median(quantity) for one in (found, *others))
     if len(values) < 3 or not np.isfinite(values).all():
         return ""
-    less = sum(value < values[place] for value in values)
-    more = sum(value > values[place] for value in values)
-    others = len(values) - 1
-    if not more and less == others:
+    less, more = sum(value < mine for value in values), sum(value > mine for value in values)
+    rest = len(values) - 1
+    if less == rest:
         return f" (the most of all {len(values)} relations)"
-    if not less and more == others:
+    if more == rest:
         return f" (the least of all {len(values)} relations)"
-    if 3 * less >= 2 * others:
+    if 3 * less >= 2 * rest:
         return " (more than most)"
-    return " (less than most)" if 3 * more >= 2 * others else ""
+    return " (less than most)" if 3 * more >= 2 * rest else ""
 
 
-def compositions(model: BiQUE, graph: Graph) -> dict[int, list[str]]:
-    """Relation → the pairs of relations that lead where it leads, and how far their learned product is from it."""
+def compositions(model: BiQUE, graph: Graph, least: int = 1) -> dict[int, list[str]]:
+    """Relation → the pairs of relations that lead where it leads, and how far their learned product is from it.
+
+    Those of fewer than `least` ways are left out.
+    """
     lines: dict[int, list[str]] = {}
     for one in learned_compositions(model, graph):
-        if one.paths < FEW:
+        if one.paths < least:
             continue
         # in quotes: a name may be a sentence itself
         path = f"“{one.first}” then “{one.second}” ends at a tail of “{one.relation}” in {one.share:.0%}"

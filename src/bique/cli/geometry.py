@@ -87,7 +87,7 @@ def _answer(correlation: tuple[float, float, float], high: int) -> list[str]:
     """What the histograms are of, and whether the hierarchical relations are the hyperbolic ones."""
     import math
 
-    legend = f"turn and stretch: histograms over the biquaternions (0 … 180°, φ 0 … {high}), and the median"
+    legend = f"turn θ and stretch e^φ: histograms over the biquaternions (θ 0 … 180°, φ 0 … {high}), and the median"
     if not all(map(math.isfinite, correlation)):
         return [legend, "do hierarchies stretch? relations that are all alike in it cannot tell"]
     rho, low, end = correlation
@@ -113,7 +113,7 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
 
     table = plain_table("What each relation learned")
     table.padding = (0, 1, 0, 0)
-    headings = ("relation", "facts", "", "hier.", "shift", "turn θ", "stretch φ", "scale", "nearly null")
+    headings = ("relation", "facts", "", "hier.", "shift", "turn", "stretch", "scale", "nearly null")
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place in (0, 2) else "right", overflow="fold")
     for one, pattern in zip(learned, patterns, strict=True):
@@ -122,9 +122,9 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
             f"{pattern.facts:,}",
             pattern.category,
             f"{pattern.hierarchy:.2f}",
-            f"{one.translation:.2f}",
+            f"{one.translation:.0%}",
             f"{histogram(one.angle, 0, np.pi)} {np.degrees(one.median('angle')):.0f}°",
-            f"{histogram(one.rapidity, 0, high)} {one.median('rapidity'):.2f}",
+            f"{histogram(one.rapidity, 0, high)} {np.exp(one.median('rapidity')):.0f}×",
             f"{one.median('modulus'):.2f}",
             f"{one.near_null}{f' ({one.null} null)' if one.null else ''}",
         ]
@@ -132,7 +132,8 @@ def _table(learned: list[RelationGeometry], patterns: list[RelationPattern], hig
     units = learned[0].units if learned else 0
     table.caption = Text(
         "N-1: a head has about one tail, a tail often several heads · hier.: share of connected pairs that are not on "
-        "a circle · shift: beside the length of an entity · stretch: by e^φ one way, by e^−φ another · nearly null: of "
+        "a circle · shift: of the length of an entity · stretch: so many times as long one way, and as much shorter "
+        "another · nearly null: of "
         f"{units} biquaternions those that all but erase half of their directions; null ones have no decomposition",
         justify="left",
     )

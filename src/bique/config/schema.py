@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from bique.config.models import BiQUEConfig, ModelConfig
+from bique.config.models import BiQUEConfig, ConvolutionSection, ModelConfig
 from bique.config.section import Above0, NotNegative, Positive, Section
 
 Ties = Literal["worst", "mean", "best"]
@@ -193,6 +193,15 @@ class RunConfig(Section):
     def penalties_weigh_triples(self) -> RunConfig:
         if self.objective.loss == "binary" and self.penalty.weight:
             raise ValueError("objective.loss = 'binary' trains queries, which have no one tail; set penalty.weight = 0")
+        return self
+
+    @model_validator(mode="after")
+    def pairs_share_a_norm(self) -> RunConfig:
+        if self.objective.sampler == "pairs" and isinstance(self.model, ConvolutionSection):
+            raise ValueError(
+                f"objective.sampler = 'pairs' would give {self.model.name}'s batch norms a second batch, of the drawn "
+                "heads; use 'uniform'"
+            )
         return self
 
     @model_validator(mode="after")

@@ -118,6 +118,27 @@ def test_a_map_shows_the_projections_of_the_models_own_vectors(name: str, small_
     assert len({str(cloud.get_paths()[0].vertices) for cloud in clouds}) == 3
 
 
+def test_a_map_names_tails_at_their_squares_and_heads_at_their_arrows(small_graph: Graph) -> None:
+    model = other("bique", small_graph)
+    (panel,) = entity_map(model, small_graph, "c parent").axes
+    tails, queries, heads = (np.asarray(cloud.get_offsets()) for cloud in panel.collections[1:])
+    facts = relation_facts(small_graph, "c parent")
+    texts = [one for one in panel.texts if one.get_text()]
+    arrows = [one for one in panel.texts if one.arrow_patch is not None]
+    names = {"normal": (2, tails), "italic": (0, heads)}
+    assert {one.get_fontstyle() for one in texts} == set(names)
+    for one in texts:
+        column, places = names[one.get_fontstyle()]
+        number = small_graph.entities.index(one.get_text())
+        chosen = facts[:, column] == number
+        assert chosen.any(), one.get_text()
+        assert np.isclose(places[chosen], one.xy).all(axis=1).any()
+    assert len(arrows) == len([one for one in texts if one.get_fontstyle() == "italic"]) <= 3
+    for one in arrows:
+        way = np.isclose(queries, one.xy).all(axis=1) & np.isclose(heads, one.xyann).all(axis=1)
+        assert way.any()
+
+
 def test_a_sample_is_as_large_as_asked_and_drawn_by_its_seed(small_graph: Graph) -> None:
     model = other("bique", small_graph)
     one, same, another = (relation_vectors(model, small_graph, "a next", 10, seed) for seed in (0, 0, 1))

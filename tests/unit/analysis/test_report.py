@@ -251,6 +251,19 @@ def test_a_block_says_where_tails_stand_before_and_after_the_movement(make: Make
         assert f"without the movement, has {shares[2]} and {shares[3]}, so" in text
 
 
+def test_nearness_of_many_heads_is_measured_on_a_sample_that_is_told(
+    make: Make, small_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bique.analysis.report.blocks.MOST_NEAR", 2)
+    run = make("run")
+    text = Reader(report([run])).text
+    for relation in range(small_graph.num_relations):
+        ranks = run.evaluation("test").ranks[: len(small_graph.test)][small_graph.test[:, 1] == relation]
+        assert len(ranks) > 2
+        assert f"among the first ten in {(ranks <= 10).mean():.0%}; naming" in text  # of all questions, not of two
+    assert text.count("(of 2 of them)") == small_graph.num_relations
+
+
 def test_the_best_and_the_worst_questions_are_those_of_the_ranks() -> None:
     ranks = np.array([1.0, 1.0, 1.0, 7.0, 2.0])
     relations = np.array([0, 0, 1, 0, 1])

@@ -271,8 +271,21 @@ def test_what_cannot_be_or_was_measured_otherwise_is_never_printed(kind: str, re
 
 
 def test_seconds_of_unlike_hardware_have_no_mean(results: Results) -> None:
-    shared = result(seed=3)
+    other = result(seed=3)
+    other["environment"]["gpu"] = "NVIDIA A100"
+    results.add(other, "bique/wn18rr")
+    line = measured(results.of("bique/wn18rr"), "wn18rr")
+    assert line.endswith("seeds: 4, – of training on NVIDIA A100 and NVIDIA H200.")
+
+
+def test_a_run_beside_others_does_not_count_in_the_time(results: Results) -> None:
+    shared = result(seed=3) | {"seconds": 500.0}
     shared["environment"]["shared_gpu"] = True
     results.add(shared, "bique/wn18rr")
-    line = measured(results.of("bique/wn18rr"), "wn18rr")
-    assert line.endswith("seeds: 4, – of training on NVIDIA H200 and NVIDIA H200, shared.")
+    assert measured(results.of("bique/wn18rr"), "wn18rr").endswith("seeds: 4, 51 s of training on NVIDIA H200.")
+    alone = result(model="quate", seed=0) | {"seconds": 500.0}
+    alone["environment"]["shared_gpu"] = True
+    results.add(alone, "quate/wn18rr")
+    assert measured(results.of("quate/wn18rr"), "wn18rr").endswith(
+        "seeds: 1, 500 s of training on NVIDIA H200, shared."
+    )

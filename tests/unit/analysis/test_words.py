@@ -41,7 +41,7 @@ def test_a_quaternion_turns_and_stretches_nothing() -> None:
     assert told.turn == "turns its blocks by 90°, about a quarter turn (half of them by 90 to 90°)"
     assert told.stretch == "stretches it by 1.00 one way and squeezes it by 1.00 another"
     assert told.null is None
-    assert in_short(PATTERN, [learned(turn)]).endswith(
+    assert short(learned(turn)).endswith(
         "the model shifts the head by 30% of an entity's length and turns its blocks alike, by about 90°."
     )
 
@@ -51,7 +51,7 @@ def test_a_relation_whose_biquaternions_are_all_null_has_dashes() -> None:
     told = movement(learned(null))
     assert "–" in told.turn
     assert told.null == "1 of its 1 biquaternions have no decomposition (null)"
-    assert in_short(PATTERN, [learned(null)]) == in_short(PATTERN)
+    assert short(learned(null)) == in_short([PATTERN], None, 0)
 
 
 def test_facts_are_told_with_the_figure_behind_each_word() -> None:
@@ -64,6 +64,11 @@ def test_facts_are_told_with_the_figure_behind_each_word() -> None:
     assert len(facts_in_words(replace(PATTERN, facts=0, partner=None))) == 1
 
 
+def short(*all_of_them: RelationGeometry) -> str:
+    """Of the first."""
+    return in_short([PATTERN] * len(all_of_them), list(all_of_them), 0)
+
+
 def turned(*degrees: float, translation: float = 0.3) -> RelationGeometry:
     angles = torch.tensor(degrees, dtype=torch.float64).deg2rad()
     nothing = torch.zeros_like(angles)
@@ -72,27 +77,33 @@ def turned(*degrees: float, translation: float = 0.3) -> RelationGeometry:
 
 def test_a_movement_is_told_beside_those_of_the_other_relations() -> None:
     all_of_them = [turned(40 + place, translation=place / 10) for place in range(1, 7)]
-    told = [in_short(PATTERN, all_of_them, place) for place in range(6)]
+    told = [in_short([PATTERN] * 6, all_of_them, place) for place in range(6)]
     assert "by 10% of an entity's length (the least of all 6 relations) and" in told[0]
     assert told[5].endswith(" (the most of all 6 relations).")
     assert ["more than most" in one for one in told] == [False] * 4 + [True, False]
     assert ["less than most" in one for one in told] == [False, True] + [False] * 4
-    assert "of all" not in in_short(PATTERN, all_of_them[:2], 0)
+    assert "of all" not in short(*all_of_them[:2])
+    # what has no fact was not learned
+    new = replace(PATTERN, facts=0)
+    assert "the most of all 5" in in_short([PATTERN] * 5 + [new], all_of_them, 4)
+    assert in_short([PATTERN] * 5 + [new], all_of_them, 5) == "Training has no fact of it, so nothing could be learned."
 
 
 def test_one_angle_is_told_only_where_the_blocks_turn_alike() -> None:
-    assert "alike, by about 50°" in in_short(PATTERN, [turned(40, 50, 60)])
-    assert "by 90°, each in its own way: half of them by 45 to 125°" in in_short(PATTERN, [turned(0, 90, 160)])
+    assert "alike, by about 50°" in short(turned(40, 50, 60))
+    assert "by 90°, each in its own way: half of them by 45 to 125°" in short(turned(0, 90, 160))
     assert "half of them by 45 to 125°" in movement(turned(0, 90, 160)).turn
 
 
 def test_what_all_relations_erase_is_not_told_of_each() -> None:
     h = torch.tensor([np.cosh(2.0), 1j * np.sinh(2.0), 0, 0], dtype=torch.complex128)[:, None]
     keeps, erases = turned(90), learned(h)
-    assert "directions" not in in_short(PATTERN, [keeps, keeps])
-    assert "directions" not in in_short(PATTERN, [erases, erases])
-    assert in_short(PATTERN, [keeps, erases], 0).endswith("keeps all of its directions.")
-    assert in_short(PATTERN, [keeps, erases], 1).endswith("all but erases half of its directions.")
+    null = learned(torch.tensor([1, 1j, 0, 0], dtype=torch.complex128)[:, None])
+    assert "directions" not in short(keeps, keeps)
+    assert "directions" not in short(erases, erases)
+    assert "directions" not in short(erases, null)
+    assert short(keeps, erases).endswith("keeps all of its directions.")
+    assert short(erases, keeps).endswith("all but erases half of its directions.")
 
 
 @pytest.mark.parametrize(
@@ -100,6 +111,7 @@ def test_what_all_relations_erase_is_not_told_of_each() -> None:
     [
         ((0.2, 0.8), (0.2, 0.8), "next to nothing"),
         ((0.4, 0.8), (0.2, 0.8), "does harm"),
+        ((0.0, 0.9), (0.1, 0.3), "harms with others"),
         ((0.0, 0.0), (0.6, 0.9), "seldom lie near"),
         ((0.4, 1.0), (0.9, 1.0), "picks the right one"),
         ((0.0, 0.2), (0.1, 0.4), "the movement helps"),

@@ -188,6 +188,29 @@ def test_interacte_puts_every_feature_on_the_board_heads_on_white() -> None:
         assert torch.equal(board < 24, white)
 
 
+@pytest.mark.parametrize(("permutations", "kernel"), [(1, 3), (3, 5)])
+def test_interacte_convolves_each_picture_with_every_filter_around_its_edges(permutations: int, kernel: int) -> None:
+    """Square by square; the product of patches and filters in the model is the quick way."""
+    model: Any = made("interacte", units=24, height=4, permutations=permutations, kernel=kernel, filters=2)
+    seen: list[torch.Tensor] = []
+    model.feature_norm.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    heads, relations = torch.tensor([1, 3]), torch.tensor([0, 1])
+    model.query(heads, relations)
+    both = torch.cat((model.entity[heads][:, :24], model.relation[relations]), dim=1)
+    pictures = model.picture_norm(both[:, model.places].view(2, permutations, 8, 6))
+    (found,) = seen
+    assert found.shape == (2, 2 * permutations, 8, 6)
+    half = kernel // 2
+    for picture in range(permutations):
+        for number, weights in enumerate(model.filters[:, 0]):
+            expected = torch.zeros(2, 8, 6, dtype=found.dtype)
+            for i in range(kernel):
+                for j in range(kernel):
+                    moved = pictures[:, picture].roll((half - i, half - j), dims=(1, 2))
+                    expected += weights[i, j] * moved
+            torch.testing.assert_close(found[:, 2 * picture + number], expected)
+
+
 def compgcn(composition: str, facts: Any) -> Model:
     tree = {"units": 16, "start": 8, "height": 4, "filters": 3, "kernel": 3, "composition": composition}
     config = parse_config({"dataset": "small", "model": {"name": "compgcn", "initial_scale": 1.0, **tree}}).model

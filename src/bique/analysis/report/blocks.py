@@ -15,7 +15,7 @@ from bique.analysis.report.html import Content, Markup, bullets, element, entity
 from bique.analysis.report.pictures import can_draw, picture
 from bique.analysis.words import FEW, compositions, facts_in_words, gained, in_short, movement
 from bique.evaluation import Metrics, best_entities
-from bique.graph import Graph
+from bique.graph import Graph, Triples
 from bique.models import BiQUE, Model
 from bique.shapes import Float, Int
 
@@ -25,12 +25,12 @@ NEAR = 3
 # relations that get a map, the most frequent ones, and facts on it: a map has the size of a hundred sentences
 MAPS, ON_A_MAP = 6, 60
 MOST_COMPOSITIONS = 8
-# test facts that are looked at before and after the movement
-MOST_GAINS = 500
+# test facts of a relation whose heads are compared with every entity, and how many at once
+MOST_NEAR, BLOCK = 100, 32
 
 
 def blocks(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
-    composed = compositions(one.model, one.graph) if isinstance(one.model, BiQUE) else {}
+    composed = compositions(one.model, one.graph, FEW) if isinstance(one.model, BiQUE) else {}
     frequent = sorted(range(len(patterns)), key=lambda relation: -patterns[relation].facts)[:MAPS]
     maps = {relation: _map(one, patterns[relation]) for relation in frequent}
     found = [
@@ -53,7 +53,7 @@ def _block(
     )
     title = element("summary", name(pattern.relation), " ", element("span", figures, class_="small"))
     parts: list[Content] = [
-        element("p", in_short(pattern, learned and learned[:count], relation), class_="short"),
+        element("p", in_short(patterns, learned and learned[:count], relation), class_="short"),
         gain and element("p", gain, class_="short"),
         _examples(one.graph, relation),
         _worked(one, relation),
@@ -90,7 +90,7 @@ def _map(one: Told, pattern: RelationPattern) -> Markup | None:
     words = (
         "Where the model takes heads of this relation, in training facts: rings are heads, triangles where they "
         "arrive, squares the tails they are to meet (a ring around a square is both), a line from each arrival to its "
-        "own tail; an arrow from three heads (in italics) to where they arrive. "
+        "own tail; an arrow from up to three heads (in italics) to where they arrive. "
         f"The map has two directions and the model {model.entity_width}: what is near here may be far apart there."
     )
     return picture(lambda: entity_map(model, one.graph, pattern.relation, ON_A_MAP), words, words)
@@ -203,9 +203,10 @@ def _answers(one: Told, relation: int) -> list[str]:
     if mirrored.any():
         given = f"{mirrored.sum():,} of its {mine.sum():,} test facts stand in training the other way round"
         others = np.tile(mine & ~mirrored, 2)
-        few = ", too few to tell much" if 0 < others.sum() < FEW else ""
-        rest = f"on the other {others.sum() // 2:,}: {_shares(one.evaluation.where(others))}{few}"
-        rest = rest if others.any() else "no other is left"
+        rest = "no other is left"
+        if others.any():
+            few = ", too few to tell much" if others.sum() < FEW else ""
+            rest = f"on the other {others.sum() // 2:,}: {_shares(one.evaluation.where(others))}{few}"
         lines.append(f"{given}, so they are no test of what it has learned; {rest}.")
     return lines
 
@@ -216,26 +217,35 @@ def _shares(metrics: Metrics) -> str:
 
 def _gain(one: Told, relation: int) -> str | None:
     """What the movement is good for: where right tails stand by nearness to their heads alone, and where after it."""
-    places = np.flatnonzero(one.graph.test[:, 1] == relation)[:MOST_GAINS]
+    places = np.flatnonzero(one.graph.test[:, 1] == relation)
     if one.evaluation is None or one.learned is None or not len(places):
         return None
-    ranks: list[int] = []
-    for head, _, tail in one.graph.test[places].tolist():
-        alike = one.directions @ one.directions[head]
-        nearer = alike > alike[tail]
-        nearer[[*(set(one.graph.answers.of(head, relation).tolist()) - {tail}), head]] = False
-        ranks.append(1 + int(nearer.sum()))
-    before, after = (_first_and_ten(np.array(found)) for found in (ranks, one.evaluation.ranks[places]))
-    few = ", as far as so few questions tell" if len(places) < FEW else ""
-    plain = ""
+    after, plain = _first_and_ten(one.evaluation.ranks[places]), ""
     if one.baseline is not None:
         often = _first_and_ten(one.baseline.ranks[places])
         plain = f"; naming the most frequent tails has {often[0]:.0%} and {often[1]:.0%}"
+    evenly = np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_NEAR)).astype(int))
+    before = _first_and_ten(_nearness_ranks(one, one.graph.test[places[evenly]]))
+    part = f" (of {len(evenly)} of them)" if len(evenly) < len(places) else ""
+    few = ", as far as so few questions tell" if len(places) < FEW else ""
     return (
         f"Asked for the tail, it has the right one first in {after[0]:.0%} of the test questions and among the first "
         f"ten in {after[1]:.0%}{plain}. Nearness to the head alone, without the movement, has {before[0]:.0%} and "
-        f"{before[1]:.0%}, {gained(before, after)}{few}."
+        f"{before[1]:.0%}{part}, {gained(before, after)}{few}."
     )
+
+
+def _nearness_ranks(one: Told, facts: Triples) -> Int[np.ndarray, "facts"]:
+    """The place of each tail among the entities nearest to its head, without the head and other known tails."""
+    found: list[int] = []
+    for start in range(0, len(facts), BLOCK):
+        block = facts[start : start + BLOCK]
+        alike = one.directions[torch.from_numpy(block[:, 0].astype(np.int64))] @ one.directions.T
+        for row, (head, relation, tail) in zip(alike, block.tolist(), strict=True):
+            nearer = row >= row[tail]
+            nearer[[*one.graph.answers.of(head, relation).tolist(), head, tail]] = False
+            found.append(1 + int(nearer.sum()))
+    return np.array(found)
 
 
 def _first_and_ten(ranks: Float[np.ndarray, "questions"] | Int[np.ndarray, "questions"]) -> tuple[float, float]:

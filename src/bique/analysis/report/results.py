@@ -178,8 +178,10 @@ def _of_run(one: Told, several: bool) -> Markup:
 def _given_away(one: Told) -> str | None:
     """Beside the headline, as it may be most of it."""
     mirrored = one.mirrored
-    if one.evaluation is None or not mirrored.any() or mirrored.all():
+    if one.evaluation is None or not mirrored.any():
         return None
+    if mirrored.all():
+        return " Every test fact stands in training the other way round, so these figures test nothing new."
     rest = one.evaluation.where(np.tile(~mirrored, 2))
     return (
         f" {mirrored.sum():,} of the {len(mirrored):,} test facts stand in training the other way round; on the others "
