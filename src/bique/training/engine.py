@@ -35,7 +35,7 @@ from bique.training.fronts import (
     RowsFront,
     has_batch_norm,
 )
-from bique.training.fusion import cannot_compile, fused
+from bique.training.fusion import can_be_fused, cannot_compile, fused
 from bique.training.optimizers import set_rate
 from bique.training.step import Objective
 
@@ -57,7 +57,8 @@ class Engine:
         self.parameters = dict(model.named_parameters())
         self.beside = Beside(model.entity.device)
         # a short last batch that is not filled up would be compiled once more
-        self.fuses = kernels and model.entity.device.type == "cuda" and not has_batch_norm(model)
+        fast = kernels and model.entity.device.type == "cuda"
+        self.fuses = fast and not has_batch_norm(model) and can_be_fused(model)
         self.front = self._choose_front()
         self.terms = fused(objective.terms) if self.fuses and self.front is None else objective.terms
         self.precision: Precision = "fp32" if self.front is None else precision

@@ -7,6 +7,28 @@ from types import FunctionType, MethodType
 from typing import Any, cast
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from bique.models import Model
+
+
+class _ComplexSeen(TorchDispatchMode):
+    """Looks on while operations run."""
+
+    found = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.found |= isinstance(result, torch.Tensor) and result.is_complex()
+        return result
+
+
+def can_be_fused(model: Model) -> bool:
+    """Whether torch.compile has anything to win: it has no kernels for complex numbers."""
+    with torch.no_grad(), _ComplexSeen() as seen:
+        entities, relations = model.encode()
+        model.transform(entities[:1], relations[:1])
+    return not seen.found
 
 
 def fused(method: Callable[..., Any]) -> Callable[..., Any]:

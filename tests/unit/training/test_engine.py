@@ -22,6 +22,7 @@ from bique.training.batches import Batches
 from bique.training.capture import CapturedSteps
 from bique.training.engine import Engine, choose_precision
 from bique.training.fronts import EncodedFront, ProductFront, RowsFront
+from bique.training.fusion import can_be_fused
 from bique.training.optimizers import make_optimizer
 from bique.training.step import Objective
 from bique.training.stepper import EngineSteps, PlainSteps, make_stepper
@@ -282,6 +283,12 @@ def test_a_cuda_device_without_triton_trains_anyway_and_says_so(
     _, stepper = make_stepper(config, model, batches, objective)
     assert isinstance(stepper, EngineSteps)
     assert stepper.note == "Triton is not installed: training without the fused kernels, which is slower"
+
+
+@pytest.mark.parametrize("name", ["bique", "complex", "rotate", "quate", "roth", "transe"])
+def test_only_complex_numbers_cannot_be_fused(name: str, tiny_graph: Graph) -> None:
+    config = parse_config({"dataset": "small", "model": {"name": name, "units": 2}}).model
+    assert can_be_fused(build_model(config, tiny_graph, 0)) == (name not in ("bique", "complex"))
 
 
 COMPILED = """
