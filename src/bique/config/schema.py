@@ -19,10 +19,11 @@ Ties = Literal["worst", "mean", "best"]
 class ObjectiveConfig(Section):
     """What is minimised: over all candidates, or over the target and sampled negatives when negatives > 0."""
 
-    loss: Literal["softmax", "logistic", "binary", "margin", "self_adversarial"] = "softmax"
+    loss: Literal["softmax", "logistic", "binary", "shared_softmax", "margin", "self_adversarial"] = "softmax"
     """softmax: cross-entropy, which gives the published numbers. logistic: the sum of log(1 + exp(±score)), which is
-    what the paper prints. binary: all known tails of (h, r) in train at once (1-N), the mean over all candidates. With
-    negatives only: margin and self_adversarial."""
+    what the paper prints. Of all known tails of (h, r) in train at once (1-N): binary, the mean over all candidates,
+    and shared_softmax, the cross-entropy with equal shares for the tails. With negatives only: margin and
+    self_adversarial."""
     target_weight: Literal["none", "degree", "rarity"] = "none"
     """degree: each triple counts 0.1 + 0.9·deg(target)/max deg. Parity: the published WN18RR figures use it. rarity: it
     counts the less the more answers (h, r) and (t, r⁻¹) have, 1/√(both + 6), as RotatE was published (subsampling)."""
@@ -42,16 +43,22 @@ class ObjectiveConfig(Section):
     temperature: NotNegative = 1.0
     """α of self_adversarial: how much the hard negatives count; 0 means all alike."""
 
+    @property
+    def one_to_n(self) -> bool:
+        """Whether a training example is a query with all of its known tails, not a triple."""
+        return self.loss in ("binary", "shared_softmax")
+
     @model_validator(mode="after")
     def makes_sense(self) -> ObjectiveConfig:
         if self.negatives == 0 and self.loss in ("margin", "self_adversarial"):
             raise ValueError(f"loss = {self.loss!r} needs negatives, for example negatives = 256")
-        if self.negatives and self.loss == "binary":
-            raise ValueError("loss = 'binary' is over all candidates; set negatives = 0, or use 'logistic'")
+        if self.negatives and self.one_to_n:
+            other = "logistic" if self.loss == "binary" else "softmax"
+            raise ValueError(f"loss = {self.loss!r} is over all candidates; set negatives = 0, or use {other!r}")
         if self.negatives and self.label_smoothing:
             raise ValueError("label_smoothing is for losses over all candidates; with negatives set it to 0")
-        if self.loss == "binary" and self.target_weight != "none":
-            raise ValueError("loss = 'binary' has many targets in a query; use target_weight = 'none'")
+        if self.one_to_n and self.target_weight != "none":
+            raise ValueError(f"loss = {self.loss!r} has many targets in a query; use target_weight = 'none'")
         if self.smoothing_share == "published" and self.loss != "binary":
             raise ValueError("smoothing_share = 'published' belongs to loss = 'binary'")
         if self.smoothing_share == "published" and not self.label_smoothing:
@@ -191,8 +198,11 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def penalties_weigh_triples(self) -> RunConfig:
-        if self.objective.loss == "binary" and self.penalty.weight:
-            raise ValueError("objective.loss = 'binary' trains queries, which have no one tail; set penalty.weight = 0")
+        if self.objective.one_to_n and self.penalty.weight:
+            loss = self.objective.loss
+            raise ValueError(
+                f"objective.loss = {loss!r} trains queries, which have no one tail; set penalty.weight = 0"
+            )
         return self
 
     @model_validator(mode="after")

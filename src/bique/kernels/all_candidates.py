@@ -65,8 +65,8 @@ def all_candidates(
     memory: int = 4 << 30,
     beside: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AllCandidates:
-    """Rows of the table from `candidates` on are padding. See `score_slopes` for the losses; many targets in a query
-    need the logistic one."""
+    """Rows of the table from `candidates` on are padding. See `score_slopes` for the losses; in a softmax, many targets
+    of a query share its label."""
     block = max(1, memory // (len(table) * table.element_size()))
     if block >= len(queries):
         return _whole(queries, table, targets, weights, candidates, loss, labels, beside)
@@ -110,10 +110,16 @@ def _many_targets(
     """What every score gives, then the targets' own slopes in its place: a difference of rounded ones would vanish."""
     rows, columns, valid = targets
     score, weight = scores[rows, columns], weights[rows]
-    slope = weight * (torch.sigmoid(score) - labels.share - labels.hit)
+    if loss == "softmax":
+        count = torch.zeros_like(weights).index_add_(0, rows, valid.to(weights.dtype))
+        hit = labels.hit / count[rows]
+        likely = torch.exp(score - scores[:, :candidates].logsumexp(1)[rows])
+    else:
+        hit, likely = labels.hit, torch.sigmoid(score)
+    slope = weight * (likely - labels.share - hit)
     losses = score_slopes(scores, None, weights, candidates, loss, labels, slopes)
     slopes.index_put_((rows, columns), slope.to(slopes.dtype))
-    return losses.index_add(0, rows, -(weight * valid * labels.hit * score).to(losses.dtype))
+    return losses.index_add(0, rows, -(weight * valid * hit * score).to(losses.dtype))
 
 
 def _of(targets: Tensor | Positives, part: slice) -> Tensor | Positives:

@@ -6,6 +6,7 @@ from bique.objectives.losses import (
     logistic_loss,
     margin_loss,
     self_adversarial_loss,
+    shared_softmax,
     softmax_cross_entropy,
     weighted_mean,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "logistic_loss",
     "margin_loss",
     "self_adversarial_loss",
+    "shared_softmax",
     "softmax_cross_entropy",
     "weighted_mean",
 ]

@@ -45,6 +45,14 @@ def binary_cross_entropy(
     return functional.softplus(scores).mean(1) - (((1 - smoothing) * labels + base) * scores).mean(1)
 
 
+def shared_softmax(
+    scores: Float[Tensor, "batch candidates"], labels: Float[Tensor, "batch candidates"], smoothing: float = 0.0
+) -> Float[Tensor, "batch"]:
+    """1-N: −Σ y · log softmax(scores), with labels 1 for every known tail, which share the target's part of y."""
+    shares = labels / labels.sum(1, keepdim=True)
+    return functional.cross_entropy(scores, shares, reduction="none", label_smoothing=smoothing)
+
+
 def margin_loss(scores: Float[Tensor, "batch candidates"], margin: float) -> Float[Tensor, "batch"]:
     """The target first, then negatives: the mean of max(0, γ − target + negative)."""
     return functional.relu(margin - scores[:, :1] + scores[:, 1:]).mean(1)

@@ -82,7 +82,7 @@ class Engine:
     def _choose_front(self) -> Front | None:
         """None: this model or this loss goes through autograd whole."""
         model, options = self.model, self.config.objective
-        if not model.dot_product or options.negatives or options.loss not in ("softmax", "logistic", "binary"):
+        if not model.dot_product or options.negatives:
             return None
         if type(model).encode is not Model.encode:
             return EncodedFront(model, self.objective, self.beside)
@@ -134,9 +134,9 @@ class Engine:
             table,
             batch.tails if known is None else known.pairs(batch.numbers),
             # the binary loss is a mean over the candidates
-            batch.loss_weights if known is None else batch.loss_weights / candidates,
+            batch.loss_weights / candidates if options.loss == "binary" else batch.loss_weights,
             candidates=candidates,
-            loss="softmax" if options.loss == "softmax" else "logistic",
+            loss="softmax" if options.loss in ("softmax", "shared_softmax") else "logistic",
             labels=Labels.smoothed(options.label_smoothing, candidates, options.smoothing_share == "published"),
             memory=self.config.training.score_memory_mb << 20,
             beside=self.beside,

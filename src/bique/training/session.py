@@ -41,8 +41,8 @@ class Session:
         self.config, self.graph, self.device = config, graph, device
         self.place = Place()
         self.model = build_model(config.model, graph, config.training.seed).to(device)
-        queries = config.objective.loss == "binary"
-        self.batches = Batches(graph, config.training.batch_size, config.training.seed, device, queries)
+        size, seed = config.training.batch_size, config.training.seed
+        self.batches = Batches(graph, size, seed, device, queries=config.objective.one_to_n)
         self._refuse_a_batch_of_one()
         self.objective = Objective.of(config, graph, device)
         self._rate_of: int | None = None

@@ -24,6 +24,7 @@ from bique.objectives import (
     logistic_loss,
     margin_loss,
     self_adversarial_loss,
+    shared_softmax,
     softmax_cross_entropy,
     weighted_mean,
 )
@@ -57,7 +58,7 @@ class Objective:
             counts = AnswerCounts.of(graph, device)
         if config.objective.sampler == "bernoulli":
             directions = bernoulli_weights(graph).to(device)
-        if config.objective.loss == "binary":
+        if config.objective.one_to_n:
             known = KnownTails.of(graph, device)
         return cls(config.objective, config.penalty, targets, directions, counts, known)
 
@@ -88,8 +89,9 @@ class Objective:
         scores = model.similarity(query, entities)
         if self.known is None:
             return Terms(self.losses(scores, tails), penalties)
-        labels = self.known.labels(tails, model.num_entities, scores.dtype)
-        options = self.loss
+        labels, options = self.known.labels(tails, model.num_entities, scores.dtype), self.loss
+        if options.loss == "shared_softmax":
+            return Terms(shared_softmax(scores, labels, options.label_smoothing), penalties)
         return Terms(binary_cross_entropy(scores, labels, options.label_smoothing, options.smoothing_share), penalties)
 
     def losses(
@@ -167,7 +169,7 @@ class AnswerCounts(NamedTuple):
 
 
 class KnownTails(NamedTuple):
-    """The tails of every (head, relation) in train, both directions: what the binary loss calls true.
+    """The tails of every (head, relation) in train, both directions: what a 1-N loss calls true.
 
     Its batches hold queries: the third column of a "triple" is then the number of the query.
     """

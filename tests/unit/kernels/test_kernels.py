@@ -15,7 +15,13 @@ from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
 from bique.kernels.tally import tally_
 from bique.kernels.update_table import Rule, State, update_table_, update_table_plain_
 from bique.models import BiQUE, Size
-from bique.objectives import binary_cross_entropy, cubed_group_norm, logistic_loss, softmax_cross_entropy
+from bique.objectives import (
+    binary_cross_entropy,
+    cubed_group_norm,
+    logistic_loss,
+    shared_softmax,
+    softmax_cross_entropy,
+)
 
 LOSSES = [(loss, smoothing) for loss in ("softmax", "logistic") for smoothing in (0.0, 0.2)]
 
@@ -84,6 +90,24 @@ def test_many_targets_in_a_query_have_the_binary_loss(memory: int, published: bo
         labels=Labels.smoothed(0.1, 100, published),
         memory=memory,
     )
+    torch.testing.assert_close(found.losses, expected.detach())
+    torch.testing.assert_close(found.queries, gradients[0])
+    torch.testing.assert_close(found.table, gradients[1])
+
+
+@pytest.mark.parametrize("memory", [1, 3 * 128 * 8, 1 << 30], ids=["one query", "three", "all at once"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_many_targets_in_a_query_share_a_softmax(memory: int, smoothing: float) -> None:
+    queries, table = drawn(4, 16).requires_grad_(), drawn(128, 16, seed=1).requires_grad_()
+    rows, columns = torch.tensor([0, 0, 1, 2, 3, 3, 3, 0, 3]), torch.tensor([5, 99, 5, 7, 0, 1, 2, 99, 1])
+    valid = torch.tensor([1.0] * 7 + [0.0] * 2, dtype=torch.float64)  # the last two only fill up
+    weights = torch.rand(4, dtype=torch.float64)
+    truth = torch.zeros(4, 100, dtype=torch.float64)
+    truth[rows, columns] = 1
+    expected = weights * shared_softmax(queries @ table[:100].T, truth, smoothing)
+    gradients = torch.autograd.grad(expected.sum(), (queries, table))
+    given = queries.detach(), table.detach(), Positives(rows, columns, valid), weights
+    found = all_candidates(*given, candidates=100, labels=Labels.smoothed(smoothing, 100), memory=memory)
     torch.testing.assert_close(found.losses, expected.detach())
     torch.testing.assert_close(found.queries, gradients[0])
     torch.testing.assert_close(found.table, gradients[1])

@@ -221,6 +221,11 @@ REGIMES: dict[str, dict[str, Any]] = {
         "penalty": {"weight": 0.0},
         "optimizer": {"name": "adam", "learning_rate": 0.003},
     },
+    "shared softmax": {
+        "objective": {"loss": "shared_softmax", "label_smoothing": 0.1},
+        "penalty": {"weight": 0.0},
+        "optimizer": {"name": "adam", "learning_rate": 0.003},
+    },
     "negatives": {
         "objective": {"loss": "self_adversarial", "negatives": 5, "margin": 2.0},
         "optimizer": {"name": "adam", "learning_rate": 0.003},

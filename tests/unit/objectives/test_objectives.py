@@ -17,6 +17,7 @@ from bique.objectives import (
     logistic_loss,
     margin_loss,
     self_adversarial_loss,
+    shared_softmax,
     softmax_cross_entropy,
     weighted_mean,
 )
@@ -115,6 +116,22 @@ def test_binary_loss_is_the_mean_cross_entropy_of_smoothed_labels(seed: int, sha
     torch.testing.assert_close(binary_cross_entropy(scores, labels, 0.1, share), expected)
     plain = functional.binary_cross_entropy_with_logits(scores, labels, reduction="none").mean(1)
     torch.testing.assert_close(binary_cross_entropy(scores, labels, 0.0, share), plain)
+
+
+@given(seeds, st.sampled_from([0.0, 0.1]))
+def test_a_shared_softmax_is_the_cross_entropy_with_equal_shares(seed: int, smoothing: float) -> None:
+    scores, targets = scores_and_targets(seed)
+    labels = (torch.rand(scores.shape, generator=torch.Generator().manual_seed(seed)) < 0.3).double()
+    labels[torch.arange(len(labels)), targets] = 1
+    found = shared_softmax(scores, labels, smoothing)
+    for row, truth, loss in zip(scores.tolist(), labels.tolist(), found.tolist(), strict=True):
+        total = math.log(sum(map(math.exp, row)))
+        y = [(1 - smoothing) * label / sum(truth) + smoothing / len(row) for label in truth]
+        assert loss == pytest.approx(-sum(share * (score - total) for share, score in zip(y, row, strict=True)))
+    alone = functional.one_hot(targets, scores.shape[1]).double()
+    torch.testing.assert_close(
+        shared_softmax(scores, alone, smoothing), softmax_cross_entropy(scores, targets, smoothing)
+    )
 
 
 @given(seeds)

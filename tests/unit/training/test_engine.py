@@ -35,6 +35,7 @@ BINARY: dict[str, Any] = {
     # a small eps would make steps of full size out of gradients that are rounding
     "optimizer": {"name": "adam", "learning_rate": 0.01, "eps": 1e-6},
 }
+SHARED = {**BINARY, "objective": {"loss": "shared_softmax", "label_smoothing": 0.1}}
 VARIANTS: dict[str, dict[str, Any]] = {
     "softmax": {},
     "weighted": {"objective": {"target_weight": "degree"}},
@@ -51,12 +52,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "distmult": {"model": {"name": "distmult", "units": 6}},
     "complex": {"model": {"name": "complex", "units": 3}},
     "complex, binary": {"model": {"name": "complex", "units": 3}, **BINARY},
+    "quate, shared": {"model": {"name": "quate"}, **SHARED},
+    "transe, shared": {"model": {"name": "transe", "units": 6}, **SHARED},
     "quate": {"model": {"name": "quate"}},
     "duale": {"model": {"name": "duale", "units": 1}},
     "transe": {"model": {"name": "transe", "units": 6}},
     "conve, binary": {"model": {"name": "conve", "units": 16, "height": 4, "filters": 2, **NO_DROPOUT}, **BINARY},
     "compgcn": {"model": {**COMPGCN, **NO_DROPOUT}, "penalty": {"weight": 0.0}, "optimizer": BINARY["optimizer"]},
     "compgcn, binary": {"model": {**COMPGCN, **NO_DROPOUT}, **BINARY},
+    "conve, shared": {"model": {"name": "conve", "units": 16, "height": 4, "filters": 2, **NO_DROPOUT}, **SHARED},
     # logistic: a softmax does not see the head's bias, whose gradient is then rounding
     "roth": {
         "model": {"name": "roth", "units": 4},
@@ -69,6 +73,8 @@ FRONTS = {
     "dura": RowsFront,
     "duale": RowsFront,
     "conve, binary": RowsFront,
+    "conve, shared": RowsFront,
+    "transe, shared": type(None),
     "compgcn": EncodedFront,
     "compgcn, binary": EncodedFront,
     "transe": type(None),
@@ -91,7 +97,7 @@ def tiny_graph(small_graph: Graph) -> Graph:
 
 def parts(config: RunConfig, graph: Graph, device: torch.device) -> tuple[Model, Batches, Objective]:
     model = build_model(config.model, graph, 0).to(device)
-    batches = Batches(graph, config.training.batch_size, 0, device, queries=config.objective.loss == "binary")
+    batches = Batches(graph, config.training.batch_size, 0, device, queries=config.objective.one_to_n)
     return model, batches, Objective.of(config, graph, device)
 
 
