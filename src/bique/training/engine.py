@@ -10,6 +10,7 @@ and optimizer state are float32; the products run in the precision of the settin
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Literal, cast
 
 import torch
@@ -56,18 +57,15 @@ class Engine:
         self.kernels = kernels
         self.parameters = dict(model.named_parameters())
         self.beside = Beside(model.entity.device)
-        # a short last batch that is not filled up would be compiled once more
-        fast = kernels and model.entity.device.type == "cuda"
-        self.fuses = fast and not has_batch_norm(model) and can_be_fused(model)
         self.front = self._choose_front()
-        self.terms = fused(objective.terms) if self.fuses and self.front is None else objective.terms
+        self.terms = fused(objective.terms) if self.front is None and self.fuses else objective.terms
         self.precision: Precision = "fp32" if self.front is None else precision
         if self.front is None and config.training.precision in ("bf16", "tf32"):
             raise UserError(
                 f"training.precision = {config.training.precision!r} is for products over all candidates; this model "
                 "or loss has none: use 'auto' or 'fp32'"
             )
-        self.compiles = self.fuses and (self.front is None or isinstance(self.front, RowsFront))
+        self.compiles = (self.front is None or isinstance(self.front, RowsFront)) and self.fuses
         """Before its first step."""
         self.rule = make_rule(config.optimizer)
         self.steps_done = torch.zeros((), device=model.entity.device)
@@ -78,6 +76,12 @@ class Engine:
             name: torch.zeros(len(table), dtype=torch.int32, device=table.device)
             for name, table in (("entity", model.entity), ("relation", model.relation))
         }
+
+    @cached_property
+    def fuses(self) -> bool:
+        """Whether what has no kernel is compiled. A short last batch that is not filled up would be compiled anew."""
+        fast = self.kernels and self.model.entity.device.type == "cuda"
+        return fast and not has_batch_norm(self.model) and can_be_fused(self.model)
 
     def _choose_front(self) -> Front | None:
         """None: this model or this loss goes through autograd whole."""
