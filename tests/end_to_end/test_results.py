@@ -40,6 +40,13 @@ def test_the_readme_has_the_table_of_averages() -> None:
     assert table in (ROOT / "README.md").read_text(encoding="utf-8"), f"README.md must hold this table:\n{table}"
 
 
+@pytest.mark.parametrize("name", ["table5", "table6", "figure2"])
+def test_the_documentation_has_the_papers_analyses(name: str) -> None:
+    table = reproduce(name, RESULTS).markdown()
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert table in page, f"docs/paper.md must hold this table:\n{table}"
+
+
 def test_the_readme_has_the_measured_steps() -> None:
     table = load_benchmark("training_step").markdown(read_json(BENCHMARKS / "training_step.json"))
     assert table in (ROOT / "README.md").read_text(encoding="utf-8"), f"README.md must hold this table:\n{table}"
