@@ -14,7 +14,7 @@ from bique.analysis import plots
 from bique.analysis.report import report
 from bique.analysis.report.html import element, joined, name, number
 from bique.analysis.report.questions import choose
-from bique.analysis.words import facts_in_words, movement
+from bique.analysis.words import facts_in_words, gained, movement
 from bique.config import parse_config
 from bique.errors import UserError
 from bique.graph import Graph, Vocabulary
@@ -180,6 +180,21 @@ def test_every_relation_has_a_block_with_the_words_of_the_command_line(make: Mak
             assert line.lower() in text
 
 
+def test_the_best_relation_is_not_one_that_training_gives_away(
+    make: Make, small_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bique.analysis.report.results.ENOUGH", 2)
+    run = make("run")
+    text, found, mirrored = Reader(report([run])).text, run.evaluation("test"), small_graph.mirrored("test")
+    values = {}
+    for relation in range(small_graph.num_relations):
+        chosen = np.tile((small_graph.test[:, 1] == relation) & ~mirrored, 2)
+        values[small_graph.relations[relation]] = float((1 / found.ranks[chosen]).mean())
+    best, worst = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
+    assert mirrored.any()
+    assert f"answers {best} ({values[best]:.3f}) best and {worst} ({values[worst]:.3f}) worst (MRR, without" in text
+
+
 def worked(run: Run, graph: Graph, fact: list[int], rank: int) -> str:
     """What a block says of a question, from the scores themselves."""
     head, relation, tail = fact
@@ -188,9 +203,14 @@ def worked(run: Run, graph: Graph, fact: list[int], rank: int) -> str:
     best = [i for i in scores.argsort(descending=True).tolist() if i not in known][:3]
     marked = [f"{graph.entities[i]} ✓" if i == tail else graph.entities[i] for i in best]
     verb = "is" if len(known) == 1 else "are"
-    left = f" (left out: {len(known)} that {verb} known to be right, too)" if known else ""
-    moved = f"Moved by this relation it points at {', '.join(marked)}{left}."
-    return f"{moved} Right: {graph.entities[tail]}, at place {rank}."
+    left = f" (Left out: {len(known)} that {verb} known to be right, too.)" if known else ""
+    rows = run.model()[0].entities.detach()
+    rows = rows / rows.norm(dim=1, keepdim=True)
+    near = [i for i in (rows @ rows[head]).argsort(descending=True).tolist() if i not in known | {head}][:3]
+    neighbours = [f"{graph.entities[i]} ✓" if i == tail else graph.entities[i] for i in near]
+    before = f"{graph.entities[head]} lies nearest to {', '.join(neighbours)}."
+    moved = f"Moved by this relation it points at {', '.join(marked)}."
+    return f"{before}{moved} Right: {graph.entities[tail]}, at place {rank}.{left}"
 
 
 def test_a_typical_question_and_another_one_are_worked_before_and_after_the_movement(
@@ -231,37 +251,33 @@ def test_the_figures_of_a_relation_are_split_by_direction_and_by_what_training_g
     assert f"(MRR {rest.mean():.3f})" in text
 
 
-def test_a_block_says_where_tails_stand_before_and_after_the_movement(make: Make, small_graph: Graph) -> None:
+@pytest.mark.parametrize(("most", "few"), [(100, 1), (2, 1), (100, 20)])
+def test_a_block_says_where_tails_stand_before_and_after_the_movement(
+    make: Make, small_graph: Graph, monkeypatch: pytest.MonkeyPatch, most: int, few: int
+) -> None:
+    """Both without the head and other known tails, on the same facts; a sample of them where there are many."""
+    monkeypatch.setattr("bique.analysis.report.blocks.MOST_NEAR", most)
+    monkeypatch.setattr("bique.analysis.report.blocks.FEW", few)
     run = make("run")
-    text, rows = Reader(report([run])).text, run.model()[0].entities.detach()
+    model = run.model()[0]
+    text, rows = Reader(report([run])).text, model.entities.detach()
     rows = rows / rows.norm(dim=1, keepdim=True)
     for relation in range(small_graph.num_relations):
-        places = np.flatnonzero(small_graph.test[:, 1] == relation)
-        before = []
-        for head, _, tail in small_graph.test[places].tolist():
+        facts = small_graph.test[small_graph.test[:, 1] == relation].tolist()
+        facts = facts if most > len(facts) else [facts[0], facts[-1]]
+        places: list[list[int]] = [[], []]
+        for head, _, tail in facts:
             taken = (set(small_graph.answers.of(head, relation).tolist()) | {head}) - {tail}
-            order = [i for i in (rows @ rows[head]).argsort(descending=True).tolist() if i not in taken]
-            before.append(order.index(tail) + 1)
-        after = run.evaluation("test").ranks[places]
-        shares = [f"{np.mean(np.array(ranks) <= k):.0%}" for ranks in (after, before) for k in (1, 10)]
-        assert (
-            f"right one first in {shares[0]} of the test questions and among the first ten in {shares[1]}; naming"
-            in text
-        )
-        assert f"without the movement, has {shares[2]} and {shares[3]}, so" in text
-
-
-def test_nearness_of_many_heads_is_measured_on_a_sample_that_is_told(
-    make: Make, small_graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bique.analysis.report.blocks.MOST_NEAR", 2)
-    run = make("run")
-    text = Reader(report([run])).text
-    for relation in range(small_graph.num_relations):
-        ranks = run.evaluation("test").ranks[: len(small_graph.test)][small_graph.test[:, 1] == relation]
-        assert len(ranks) > 2
-        assert f"among the first ten in {(ranks <= 10).mean():.0%}; naming" in text  # of all questions, not of two
-    assert text.count("(of 2 of them)") == small_graph.num_relations
+            moved = model.score_all(torch.tensor([head]), torch.tensor([relation]))[0]
+            for found, values in zip(places, (rows @ rows[head], moved), strict=True):
+                order = [i for i in values.argsort(descending=True).tolist() if i not in taken]
+                found.append(order.index(tail) + 1)
+        shares = [tuple(float(np.mean(np.array(ranks) <= k)) for k in (1, 10)) for ranks in places]
+        (a, b), (c, d) = shares
+        assert f"Asked for the tail of {len(facts)} test facts (and the head itself left out)" in text
+        assert f"has the right one first in {a:.0%} and among the first ten in {b:.0%}; the movement" in text
+        verdict = gained(*shares) if few == 1 else "too few questions to tell"
+        assert f"has it first in {c:.0%} and among the first ten in {d:.0%}: {verdict}." in text
 
 
 def test_the_best_and_the_worst_questions_are_those_of_the_ranks() -> None:

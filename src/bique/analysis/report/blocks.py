@@ -17,7 +17,6 @@ from bique.analysis.words import FEW, compositions, facts_in_words, gained, in_s
 from bique.evaluation import Metrics, best_entities
 from bique.graph import Graph, Triples
 from bique.models import BiQUE, Model
-from bique.shapes import Float, Int
 
 EXAMPLES = 3
 # neighbours and answers shown of a worked question
@@ -160,18 +159,29 @@ def _before_and_after(one: Told, model: Model, fact: list[int], rank: float | No
         alike = one.directions @ one.directions[head]
         query = model.query(torch.tensor([head]), torch.tensor([relation]))
         ids, _, _ = best_entities(model, query, min(NEAR + len(known), graph.num_entities))
-    before = [i for i in alike.topk(min(NEAR + 1, len(alike))).indices.tolist() if i != head][:NEAR]
+    alike[[head, *known]] = -torch.inf  # in both lists the same are left out
+    before = [i for i in alike.topk(min(NEAR, len(alike))).indices.tolist() if alike[i] > -torch.inf]
     after = [i for i in ids[0].tolist() if i not in known][:NEAR]
-    right = element("strong", "✓")
-    answers = [[entity(graph, i), " ", right] if i == tail else entity(graph, i) for i in after]
-    neighbours = [[entity(graph, i), " ", right] if i == tail or i in known else entity(graph, i) for i in before]
-    moved: list[Content] = ["Moved by this relation it points at ", _listed(answers)]
-    if known:
-        moved.append(f" (left out: {len(known)} that {'is' if len(known) == 1 else 'are'} known to be right, too)")
+    neighbours, answers = (
+        [[entity(graph, i), " ", element("strong", "✓")] if i == tail else entity(graph, i) for i in row]
+        for row in (before, after)
+    )
     place = None if rank is None else f", at place {number(int(rank) if rank.is_integer() else rank, 1)}"
+    left: Content = None
+    if known:
+        left = f" (Left out: {len(known)} that {'is' if len(known) == 1 else 'are'} known to be right, too.)"
     return joined(
         element("p", entity(graph, head), " lies nearest to ", _listed(neighbours), "."),
-        element("p", moved, ". Right: ", entity(graph, tail), place, "."),
+        element(
+            "p",
+            "Moved by this relation it points at ",
+            _listed(answers),
+            ". Right: ",
+            entity(graph, tail),
+            place,
+            ".",
+            left,
+        ),
     )
 
 
@@ -218,38 +228,36 @@ def _shares(metrics: Metrics) -> str:
 def _gain(one: Told, relation: int) -> str | None:
     """What the movement is good for: where right tails stand by nearness to their heads alone, and where after it."""
     places = np.flatnonzero(one.graph.test[:, 1] == relation)
-    if one.evaluation is None or one.learned is None or not len(places):
+    if one.model is None or one.evaluation is None or one.learned is None or not len(places):
         return None
-    after, plain = _first_and_ten(one.evaluation.ranks[places]), ""
-    if one.baseline is not None:
-        often = _first_and_ten(one.baseline.ranks[places])
-        plain = f"; naming the most frequent tails has {often[0]:.0%} and {often[1]:.0%}"
     evenly = np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_NEAR)).astype(int))
-    before = _first_and_ten(_nearness_ranks(one, one.graph.test[places[evenly]]))
-    part = f" (of {len(evenly)} of them)" if len(evenly) < len(places) else ""
-    few = ", as far as so few questions tell" if len(places) < FEW else ""
+    before, after = map(_first_and_ten, _ranks_before_and_after(one, one.model, one.graph.test[places[evenly]]))
+    verdict = "too few questions to tell" if len(evenly) < FEW else gained(before, after)
     return (
-        f"Asked for the tail, it has the right one first in {after[0]:.0%} of the test questions and among the first "
-        f"ten in {after[1]:.0%}{plain}. Nearness to the head alone, without the movement, has {before[0]:.0%} and "
-        f"{before[1]:.0%}{part}, {gained(before, after)}{few}."
+        f"Asked for the tail of {len(evenly):,} test facts (and the head itself left out), nearness to the head alone, "
+        f"without the movement, has the right one first in {before[0]:.0%} and among the first ten in {before[1]:.0%}; "
+        f"the movement has it first in {after[0]:.0%} and among the first ten in {after[1]:.0%}: {verdict}."
     )
 
 
-def _nearness_ranks(one: Told, facts: Triples) -> Int[np.ndarray, "facts"]:
-    """The place of each tail among the entities nearest to its head, without the head and other known tails."""
-    found: list[int] = []
+def _ranks_before_and_after(one: Told, model: Model, facts: Triples) -> tuple[list[int], list[int]]:
+    """The place of each tail by nearness to its head, and by its score; without the head and other known tails."""
+    found: tuple[list[int], list[int]] = ([], [])
     for start in range(0, len(facts), BLOCK):
         block = facts[start : start + BLOCK]
-        alike = one.directions[torch.from_numpy(block[:, 0].astype(np.int64))] @ one.directions.T
-        for row, (head, relation, tail) in zip(alike, block.tolist(), strict=True):
-            nearer = row >= row[tail]
-            nearer[[*one.graph.answers.of(head, relation).tolist(), head, tail]] = False
-            found.append(1 + int(nearer.sum()))
-    return np.array(found)
+        heads, relations, _ = torch.from_numpy(block.astype(np.int64)).unbind(1)
+        with torch.no_grad():
+            scores = model.score_all(heads, relations)
+        for values, ranks in zip((one.directions[heads] @ one.directions.T, scores), found, strict=True):
+            for row, (head, relation, tail) in zip(values, block.tolist(), strict=True):
+                ahead = row >= row[tail]
+                ahead[[*one.graph.answers.of(head, relation).tolist(), head, tail]] = False
+                ranks.append(1 + int(ahead.sum()))
+    return found
 
 
-def _first_and_ten(ranks: Float[np.ndarray, "questions"] | Int[np.ndarray, "questions"]) -> tuple[float, float]:
-    return float(np.mean(ranks == 1)), float(np.mean(ranks <= 10))
+def _first_and_ten(ranks: list[int]) -> tuple[float, float]:
+    return ranks.count(1) / len(ranks), sum(rank <= 10 for rank in ranks) / len(ranks)
 
 
 def _moves(title: str, found: RelationGeometry, high: int) -> Markup:

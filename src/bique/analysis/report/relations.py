@@ -123,9 +123,8 @@ def _meaning(one: Told, count: int, place: int) -> Markup:
         "middle of a map with eight directions per block. A relation is a movement on that map, the same for every "
         "head: it shifts the head, turns it, stretches it in half of the directions while squeezing it in the others, "
         "and scales the whole. The entities that lie most in the direction of where the head arrives are the answers. "
-        "Small shifts and small turns (0° is none, 180° turns a block right round) tend to lead to a near neighbour, "
-        "large ones to another part of the map. Each block is moved in its own way; where one figure is told, it is "
-        "that of the middle one (the median)."
+        "A turn of 0° is none, one of 180° turns a block right round. Each block is moved in its own way; where one "
+        "figure is told, it is that of the middle one (the median)."
     )
     half = None
     erasing = sum(map(erases, one.learned[:count]))

@@ -192,12 +192,25 @@ def _given_away(one: Told) -> str | None:
 
 def _trust(one: Told) -> Content:
     """For whoever wants to know what to ask it: the relations at both ends, of those with enough questions."""
-    asked = {relation: found for relation, found in one.by.get("relation", {}).items() if found.queries >= ENOUGH}
+    if one.evaluation is None:
+        return None
+    asked: dict[str, float] = {}
+    for relation in range(one.graph.num_relations):
+        chosen = np.tile((one.graph.test[:, 1] == relation) & ~one.mirrored, 2)
+        if chosen.sum() >= ENOUGH:
+            asked[one.graph.relations[relation]] = one.evaluation.where(chosen).mrr
     if len(asked) < 3:
         return None
-    ordered = sorted(asked, key=lambda relation: -asked[relation].mrr)
-    best, worst = ([name(one), f" ({number(asked[one].mrr)})"] for one in (ordered[0], ordered[-1]))
-    return [" Of the relations it answers ", best, " best and ", worst, f" worst (MRR; {ENOUGH} questions or more)."]
+    ordered = sorted(asked, key=lambda relation: -asked[relation])
+    best, worst = ([name(one), f" ({number(asked[one])})"] for one in (ordered[0], ordered[-1]))
+    without = " without facts that are turned round in training," if one.mirrored.any() else ""
+    return [
+        " Of the relations it answers ",
+        best,
+        " best and ",
+        worst,
+        f" worst (MRR,{without} {ENOUGH} questions or more).",
+    ]
 
 
 def _how_good(one: Told) -> str:
