@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from bique.algebra.poincare import distance_from_dots, edge, exp0, into_ball, mobius_add
 from bique.config.models import AttHConfig, RefHConfig, RotHConfig
-from bique.models.model import Factors, Model, Size
+from bique.models.model import Factors, Model, Size, dots
 from bique.shapes import Float
 
 
@@ -70,7 +70,7 @@ class Hyperbolic(Model):
         length = v.square().sum(-1).clamp(min=1e-15).sqrt()[..., None, :]
         # the candidates' points depend on the query's curvature, but only by their length
         radius = (torch.tanh(c.sqrt() * length) / c.sqrt()).minimum((1 - edge(c)) / c.sqrt())
-        away = distance_from_dots(x.square().sum(-1, True), radius.square(), (x @ v.mT) / length * radius, c)
+        away = distance_from_dots(x.square().sum(-1, True), radius.square(), dots(x, v) / length * radius, c)
         return bias + candidates[..., -1][..., None, :] - away.square()
 
 

@@ -70,7 +70,7 @@ class Model(nn.Module, ABC):
     def similarity(
         self, query: Float[Tensor, "*n batch query_width"], candidates: Float[Tensor, "*n candidates width"]
     ) -> Float[Tensor, "*n batch candidates"]:
-        return query @ candidates.mT
+        return dots(query, candidates)
 
     @property
     def row_product(self) -> RowProduct | None:
@@ -138,6 +138,15 @@ class Model(nn.Module, ABC):
             )
         for name, table in mine.items():
             table.copy_(tables[name])
+
+
+def dots(
+    queries: Float[Tensor, "*n batch width"], candidates: Float[Tensor, "*n candidates width"]
+) -> Float[Tensor, "*n batch candidates"]:
+    """The inner product of every query with every candidate."""
+    if queries.shape[-2] == candidates.shape[-2] == 1:  # a product of matrices is slow for many small ones
+        return (queries * candidates).sum(-1, keepdim=True)
+    return queries @ candidates.mT
 
 
 def lookup(table: Float[Tensor, "rows width"], ids: Int[Tensor, "batch"]) -> Float[Tensor, "batch width"]:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bique.algebra.poincare import TINY, distance_from_dots, exp0, into_ball
 from bique.config.models import MurPConfig
-from bique.models.model import Factors, Model, Size
+from bique.models.model import Factors, Model, Size, dots
 from bique.shapes import Float
 
 
@@ -51,7 +51,7 @@ class MurP(Model):
         one = torch.ones_like(candidates[..., :1])
         t = into_ball(exp0(candidates[..., : self.units], one), one)
         x, r, bias = query.split([self.units, self.units, 1], dim=-1)
-        xt, rt = x @ t.mT, r @ t.mT
+        xt, rt = dots(x, t), dots(r, t)
         t2, x2, r2 = t.square().sum(-1)[..., None, :], x.square().sum(-1, True), r.square().sum(-1, True)
         below = (1 + 2 * rt + t2 * r2).clamp(min=TINY)
         moved2 = (t2 + 2 * rt + r2) / below

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bique.config.models import TransEConfig
-from bique.models.model import Model, Size
+from bique.models.model import Model, Size, dots
 from bique.shapes import Float
 
 
@@ -31,4 +31,4 @@ class TransE(Model):
             return -torch.cdist(query, candidates, p=1.0)
         squares = query.square().sum(-1)[..., :, None] + candidates.square().sum(-1)[..., None, :]
         # rounding may leave a little less than 0, and the root has no gradient at 0
-        return -(squares - 2 * query @ candidates.mT).clamp(min=1e-12).sqrt()
+        return -(squares - 2 * dots(query, candidates)).clamp(min=1e-12).sqrt()
