@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bique.config.models import CompGCNConfig, ConvEConfig
-from bique.models.layers import ConvolutionModel, made
+from bique.models.layers import ConvolutionModel, convolve, made, made_filters
 from bique.models.model import Size
 from bique.shapes import Float
 
@@ -20,7 +20,7 @@ class ConvE(ConvolutionModel):
     ) -> None:
         super().__init__(config, size, generator, start)
         self.height, self.width = config.height, config.units // config.height
-        self.convolution = made(nn.Conv2d, 1, config.filters, config.kernel, bias=False, generator=generator)
+        self.filters = made_filters(config.filters, config.kernel, generator)
         side = 2 * self.height - config.kernel + 1, self.width - config.kernel + 1
         self.hidden = made(nn.Linear, config.filters * side[0] * side[1], config.units, bias=False, generator=generator)
         self.picture_norm = nn.BatchNorm2d(1, affine=False)  # the next norm would take scale and shift away
@@ -32,6 +32,6 @@ class ConvE(ConvolutionModel):
     ) -> Float[Tensor, "batch query_width"]:
         pictures = [rows[:, : self.units].view(-1, 1, self.height, self.width) for rows in (head, relation)]
         picture = self.drop(self.picture_norm(torch.cat(pictures, dim=2)), 0)
-        features = self.drop(functional.relu(self.feature_norm(self.convolution(picture))), 1)
+        features = self.drop(functional.relu(self.feature_norm(convolve(picture, self.filters))), 1)
         query = self.drop(self.hidden(features.flatten(1)), 2)
         return self.with_one(functional.relu(self.query_norm(query)))

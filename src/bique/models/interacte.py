@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bique.config.models import InteractEConfig
-from bique.models.layers import ConvolutionModel, made
+from bique.models.layers import ConvolutionModel, convolve, made, made_filters
 from bique.models.model import Size
 from bique.shapes import Float
 
@@ -25,9 +25,7 @@ class InteractE(ConvolutionModel):
         self.side = 2 * config.height, config.units // config.height
         self.kernel, self.permutations = config.kernel, config.permutations
         self.register_buffer("places", chequered(config, generator))
-        self.filters = nn.Parameter(torch.empty(config.filters, 1, config.kernel, config.kernel))
-        with torch.no_grad():
-            self.filters.uniform_(-1 / config.kernel, 1 / config.kernel, generator=generator)
+        self.filters = made_filters(config.filters, config.kernel, generator)
         features = config.filters * config.permutations
         self.hidden = made(
             nn.Linear, features * self.side[0] * self.side[1], config.units, bias=False, generator=generator
@@ -43,12 +41,7 @@ class InteractE(ConvolutionModel):
         pictures = both.index_select(1, self.places).view(-1, self.permutations, *self.side)
         pictures = self.drop(self.picture_norm(pictures), 0)
         around = functional.pad(pictures, [self.kernel // 2] * 4, mode="circular")
-        # a convolution as a product of patches and filters: the way back of a convolution of one channel, in groups or
-        # not, takes ten times as long
-        patches = around.unfold(2, self.kernel, 1).unfold(3, self.kernel, 1).flatten(-2)
-        features = (patches @ self.filters.flatten(1).mT).movedim(-1, 2)  # batch, pictures, filters, side
-        features = features.flatten(1, 2)
-        features = self.drop(functional.relu(self.feature_norm(features)), 1)
+        features = self.drop(functional.relu(self.feature_norm(convolve(around, self.filters))), 1)
         query = self.drop(self.hidden(features.flatten(1)), 2)
         return self.with_one(functional.relu(self.query_norm(query)))
 

@@ -202,7 +202,7 @@ def test_interacte_convolves_each_picture_with_every_filter_around_its_edges(per
     assert found.shape == (2, 2 * permutations, 8, 6)
     half = kernel // 2
     for picture in range(permutations):
-        for number, weights in enumerate(model.filters[:, 0]):
+        for number, weights in enumerate(model.filters):
             expected = torch.zeros(2, 8, 6, dtype=found.dtype)
             for i in range(kernel):
                 for j in range(kernel):
