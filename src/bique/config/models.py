@@ -132,7 +132,7 @@ class CompGCNConfig(ConvolutionSection):
     composition: Literal["subtract", "multiply", "correlate"] = "correlate"
     """φ(x_u, z_r): x − z, x·z, or their circular correlation."""
     message_dropout: Share = 0.1
-    """Of the messages that arrive."""
+    """Of the sums of messages that arrive."""
     height: Positive = 20
     """Rows of the picture of an embedding in the ConvE decoder; it divides units."""
     filters: Positive = 200

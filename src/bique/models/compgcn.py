@@ -53,31 +53,47 @@ class CompGCN(ConvE):
         return super().train(mode)
 
     def _propagate(self) -> tuple[Tensor, Tensor]:
-        x, bias = self.entity[:, : self.start], self.entity[:, self.start :]
+        rows, bias = self.entity[:, : self.start], self.entity[:, self.start :]
+        x, z, own = (self._spectrum(one) for one in (rows, self.relation, self.itself))
         into, out, itself, of_relations = self.weights
-        total = self._messages(x, "incoming") @ into + self._messages(x, "outgoing") @ out
-        total = total + self._compose(x, self.itself) @ itself
+        total = self._from_spectrum(self._compose(x, own)) @ itself
+        for direction, weight in (("incoming", into), ("outgoing", out)):
+            arrived = self._from_spectrum(self._messages(x, z, direction)) @ weight
+            total = total + functional.dropout(arrived, self.message_dropout, self.training)
         rows = torch.tanh(self.node_norm(total[: self.num_entities] / 3))
         rows = functional.pad(rows, (0, 0, 0, len(self.entity) - self.num_entities))
         width = functional.pad(bias, (0, BIAS_WIDTH - bias.shape[1]))
         return torch.cat((rows, width), dim=1), self.relation @ of_relations
 
-    def _messages(self, x: Tensor, direction: str) -> Tensor:
-        """Σ over the edges into each entity."""
+    def _messages(self, x: Tensor, z: Tensor, direction: str) -> Tensor:
+        """Σ over the edges into each entity; of spectra, if there are any."""
         edges, weights = getattr(self, direction), getattr(self, f"{direction}_weight")
         heads, relations, tails = edges.unbind(1)
         # a relation has thousands of edges: `lookup` sums its gradient in parallel, indexing one after the other
-        message = self._compose(lookup(x, heads), lookup(self.relation, relations)) * weights[:, None]
-        message = functional.dropout(message, self.message_dropout, self.training)
+        message = self._compose(lookup(x, heads), lookup(z, relations)) * weights[:, None]
         return torch.zeros_like(x).index_add(0, tails, message)
+
+    def _spectrum(self, rows: Tensor) -> Tensor:
+        """A correlation is a product of spectra, so it is rows that are transformed there and sums back, not edges."""
+        if self.composition != "correlate":
+            return rows
+        return torch.view_as_real(torch.fft.rfft(rows)).flatten(-2)
+
+    def _from_spectrum(self, rows: Tensor) -> Tensor:
+        if self.composition != "correlate":
+            return rows
+        return torch.fft.irfft(_as_complex(rows), n=self.start)
 
     def _compose(self, x: Tensor, z: Tensor) -> Tensor:
         if self.composition == "subtract":
             return x - z
         if self.composition == "multiply":
             return x * z
-        transformed = torch.fft.rfft(x).conj() * torch.fft.rfft(z)
-        return torch.fft.irfft(transformed, n=x.shape[-1])
+        return torch.view_as_real(_as_complex(x).conj() * _as_complex(z)).flatten(-2)
+
+
+def _as_complex(rows: Tensor) -> Tensor:
+    return torch.view_as_complex(rows.unflatten(-1, (-1, 2)))
 
 
 def _edge_weights(edges: Tensor, num_entities: int) -> Tensor:
