@@ -8,11 +8,9 @@ import torch
 from torch import Tensor
 
 from bique.config.models import RotatEConfig
+from bique.kernels.complex_distances import complex_distances
 from bique.models.model import Factors, Model, Size
 from bique.shapes import Float
-
-# differences held at once; the distance is no matrix product
-BLOCK = 1 << 24
 
 
 class RotatE(Model):
@@ -38,14 +36,7 @@ class RotatE(Model):
     def similarity(
         self, query: Float[Tensor, "*n batch width"], candidates: Float[Tensor, "*n candidates width"]
     ) -> Float[Tensor, "*n batch candidates"]:
-        size = max(1, BLOCK // (query.numel() or 1))
-        parts = [self._distances(query, part) for part in candidates.split(size, dim=-2)]
-        return -torch.cat(parts, dim=-1)
-
-    def _distances(self, query: Tensor, candidates: Tensor) -> Tensor:
-        difference = query[..., :, None, :] - candidates[..., None, :, :]
-        squares = difference.unflatten(-1, (-1, 2)).square().sum(-1)
-        return squares.clamp(min=1e-12).sqrt().sum(-1)  # the root has no gradient at 0
+        return -complex_distances(query, candidates)
 
     def factors(
         self,

@@ -9,6 +9,7 @@ from torch import Tensor
 from bique.algebra import as_biquaternion, as_reals, multiply
 from bique.config import BiQUEConfig
 from bique.kernels.all_candidates import Positives, all_candidates
+from bique.kernels.complex_distances import complex_distances, complex_distances_plain
 from bique.kernels.row_product import GroupPenalty, RowProduct, RowProductKernel
 from bique.kernels.score_slopes import Labels, score_slopes, score_slopes_plain
 from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
@@ -259,3 +260,15 @@ def test_the_tally_is_the_sum_times_the_size(kernel_device: torch.device) -> Non
     total, size = torch.full((1,), 3.0, dtype=torch.float64, device=kernel_device), torch.tensor([7.0])
     tally_(total, losses, penalties, size.to(kernel_device))
     assert total.item() == pytest.approx(3 + 7 * (losses.double().sum() + penalties.double().sum()).item(), rel=1e-9)
+
+
+@torch.no_grad()
+def test_complex_distances_are_sums_of_lengths(kernel_device: torch.device) -> None:
+    """Sizes that fill no tile; one candidate is a query itself."""
+    queries, candidates = drawn(70, 10), drawn(130, 10, seed=1)
+    candidates[7] = queries[3]
+    as_complex = [torch.view_as_complex(rows.unflatten(-1, (-1, 2))) for rows in (queries, candidates)]
+    expected = (as_complex[0][:, None] - as_complex[1]).abs().sum(-1)
+    torch.testing.assert_close(complex_distances_plain(queries, candidates), expected, atol=1e-5, rtol=0)
+    found = complex_distances(queries.float().to(kernel_device), candidates.float().to(kernel_device))
+    torch.testing.assert_close(found.cpu().double(), expected, atol=1e-5, rtol=1e-5)
