@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TypeVar, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -13,43 +13,46 @@ from bique.config.models import ConvolutionSection
 from bique.models.model import Model, Size
 from bique.shapes import Float
 
-Layer = TypeVar("Layer", bound=nn.Module)
-
 # the bias of a candidate is a column of the entity table, and a row of bf16 likes a multiple of 8
 BIAS_WIDTH = 8
 
 
-@torch.no_grad()
-def made(kind: type[Layer], *arguments: int, generator: torch.Generator, **options: object) -> Layer:
-    """A layer with weights uniform in ±1/√(inputs) from this generator, not from torch's global one.
+def made_linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """Weights uniform in ±1/√inputs from this generator, not from torch's global one.
 
     Ours have no bias: a norm follows each, and would take it away again.
     """
-    layer = cast("Layer", nn.utils.skip_init(kind, *arguments, **options))
-    for weight in layer.parameters():
-        bound = 1 / math.sqrt(weight[0].numel())
-        weight.uniform_(-bound, bound, generator=generator)
+    layer = cast("nn.Linear", nn.utils.skip_init(nn.Linear, inputs, outputs, bias=False))
+    layer.weight.data.uniform_(-1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
     return layer
 
 
-def made_filters(number: int, kernel: int, generator: torch.Generator) -> nn.Parameter:
-    return nn.Parameter(torch.empty(number, kernel, kernel).uniform_(-1 / kernel, 1 / kernel, generator=generator))
+def made_filters(number: int, height: int, width: int, generator: torch.Generator) -> nn.Parameter:
+    bound = 1 / math.sqrt(height * width)
+    return nn.Parameter(torch.empty(number, height, width).uniform_(-bound, bound, generator=generator))
 
 
 def convolve(
-    pictures: Float[Tensor, "batch pictures height width"], filters: Float[Tensor, "filters kernel kernel"]
-) -> Float[Tensor, "batch features up across"]:
+    pictures: Float[Tensor, "batch pictures height width"], filters: Float[Tensor, "filters up across"]
+) -> Float[Tensor, "batch features rows columns"]:
     """Every filter over every picture by itself.
 
-    As a product of filters and patches: the way back of a convolution of one channel takes ten times as long.
+    As a product of patches and filters: the way back of a convolution of one channel takes ten times as long. The
+    features of a place lie together in memory, where `by_channel` and `ConvolutionModel.read` want them.
     """
-    size, room = filters.shape[-1], -filters.shape[-1] % 4
-    # columns of zeros: tensor cores multiply rows of whole multiples of four numbers
-    filters = functional.pad(filters, (0, room)).flatten(1)
-    patches = functional.pad(pictures, (0, room)).unfold(2, size, 1).unfold(3, size + room, 1)
-    up, across = patches.shape[2:4]
-    patches = patches.permute(0, 1, 4, 5, 2, 3).reshape(-1, filters.shape[1], up * across)
-    return torch.bmm(filters.expand(len(patches), -1, -1), patches).view(len(pictures), -1, up, across)
+    up, across = filters.shape[1:]
+    room = -across % 4  # columns of zeros: tensor cores multiply rows of whole multiples of four numbers
+    weights = functional.pad(filters, (0, room)).flatten(1)
+    patches = functional.pad(pictures, (0, room)).unfold(2, up, 1).unfold(3, across + room, 1)
+    batch, _, rows, columns = patches.shape[:4]
+    features = patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, weights.shape[1]) @ weights.mT
+    return features.view(batch, rows, columns, -1).permute(0, 3, 1, 2)
+
+
+def by_channel(norm: nn.BatchNorm1d, values: Float[Tensor, "batch channels *places"]) -> Tensor:
+    """Each channel over all its places: as rows of channels, as a norm of few long channels leaves a GPU idle."""
+    rows = values.flatten(2).mT
+    return norm(rows.flatten(0, 1)).view(rows.shape).mT.unflatten(2, values.shape[2:])
 
 
 class ConvolutionModel(Model):
@@ -66,10 +69,22 @@ class ConvolutionModel(Model):
         self.units = config.units
         self.dropout = config.input_dropout, config.feature_dropout, config.hidden_dropout
 
-    def drop(self, values: Tensor, place: int) -> Tensor:
-        """Single values of the picture (0) and the query (2), whole feature maps (1); in training only."""
-        function = functional.dropout1d if place == 1 else functional.dropout
-        return function(values.flatten(2) if place == 1 else values, self.dropout[place], self.training).view_as(values)
+    def read_by(self, features: int, places: int, generator: torch.Generator) -> None:
+        """Makes the layers from feature maps to query."""
+        self.hidden = made_linear(features * places, self.units, generator)
+        self.feature_norm = nn.BatchNorm1d(features)
+        self.query_norm = nn.BatchNorm1d(self.units)
+
+    def read(self, features: Float[Tensor, "batch features *places"]) -> Float[Tensor, "batch query_width"]:
+        """f(W·f(features)), with norms and dropout: the query."""
+        maps = functional.relu(by_channel(self.feature_norm, features)).flatten(2)
+        maps = functional.dropout1d(maps, self.dropout[1], self.training)  # whole maps
+        query = functional.dropout(self.hidden(maps.mT.flatten(1)), self.dropout[2], self.training)
+        return self.with_one(functional.relu(self.query_norm(query)))
+
+    def drop(self, pictures: Tensor) -> Tensor:
+        """Single values of what is convolved, in training."""
+        return functional.dropout(pictures, self.dropout[0], self.training)
 
     def with_one(self, query: Float[Tensor, "batch units"]) -> Float[Tensor, "batch query_width"]:
         return functional.pad(functional.pad(query, (0, 1), value=1.0), (0, BIAS_WIDTH - 1))
