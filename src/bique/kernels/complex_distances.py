@@ -19,7 +19,7 @@ def complex_distances(
 ) -> Float[Tensor, "*n batch candidates"]:
     """Σ |q − c| over the complex numbers of a row, real and imaginary parts in turn, for every query and candidate.
 
-    The kernel is for ranking, where no gradient is asked: there it is a hundred times as fast.
+    The kernel is for ranking, where no gradient is asked: it holds no differences in memory.
     """
     for_ranking = queries.ndim == 2 and queries.dtype == torch.float32 and not torch.is_grad_enabled()
     if not (for_ranking and can_use_triton(queries.device) and why_no_triton(queries.device) is None):
