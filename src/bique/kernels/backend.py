@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ def can_use_triton(device: torch.device) -> bool:
     return triton is not None and (device.type == "cuda" or interpreting)
 
 
+@cache
 def why_no_triton(device: torch.device) -> str | None:
     """A sentence when a CUDA device cannot run the kernels; None when it can, and on the CPU, which needs none."""
     if device.type != "cuda":

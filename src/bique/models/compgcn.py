@@ -52,6 +52,10 @@ class CompGCN(ConvE):
         self._kept = None
         return super().train(mode)
 
+    def load_tables(self, tables: dict[str, Tensor]) -> None:
+        self._kept = None
+        super().load_tables(tables)
+
     def _propagate(self) -> tuple[Tensor, Tensor]:
         rows, bias = self.entity[:, : self.start], self.entity[:, self.start :]
         x, z, own = (self._spectrum(one) for one in (rows, self.relation, self.itself))

@@ -32,5 +32,5 @@ class ComplEx(Model):
 
 
 def _multiply(p: Float[Tensor, "batch width"], q: Float[Tensor, "batch width"]) -> Float[Tensor, "batch width"]:
-    numbers = (torch.view_as_complex(rows.view(len(rows), -1, 2)) for rows in (p, q))
+    numbers = (torch.view_as_complex(rows.unflatten(1, (-1, 2))) for rows in (p, q))
     return torch.view_as_real(torch.mul(*numbers)).flatten(1)

@@ -23,7 +23,7 @@ class DualE(Model):
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch width"]
     ) -> Float[Tensor, "batch width"]:
-        return multiply_dual(head.view(len(head), 8, -1), normalise_dual(relation.view(len(head), 8, -1))).flatten(1)
+        return multiply_dual(head.unflatten(1, (8, -1)), normalise_dual(relation.unflatten(1, (8, -1)))).flatten(1)
 
     def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 8 units 1"]:
         return rows.view(len(rows), 8, -1, 1)

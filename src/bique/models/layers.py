@@ -37,20 +37,20 @@ def convolve(
 ) -> Float[Tensor, "batch features rows columns"]:
     """Every filter over every picture by itself.
 
-    As a product of patches and filters: the way back of a convolution of one channel takes ten times as long. The
-    features of a place lie together in memory, where `by_channel` and `ConvolutionModel.read` want them.
+    As a product of patches and filters: the way back of a convolution of one channel was two thirds of a step (LOG.md).
+    The features of a place lie together in memory, where `by_channel` and `ConvolutionModel.read` want them.
     """
     up, across = filters.shape[1:]
     room = -across % 4  # columns of zeros: tensor cores multiply rows of whole multiples of four numbers
     weights = functional.pad(filters, (0, room)).flatten(1)
     patches = functional.pad(pictures, (0, room)).unfold(2, up, 1).unfold(3, across + room, 1)
     batch, _, rows, columns = patches.shape[:4]
-    features = patches.permute(0, 2, 3, 1, 4, 5).reshape(-1, weights.shape[1]) @ weights.mT
-    return features.view(batch, rows, columns, -1).permute(0, 3, 1, 2)
+    features = patches.permute(0, 2, 3, 1, 4, 5).flatten(4) @ weights.mT  # batch, rows, columns, pictures, filters
+    return features.view(batch, rows, columns, pictures.shape[1] * len(filters)).permute(0, 3, 1, 2)
 
 
 def by_channel(norm: nn.BatchNorm1d, values: Float[Tensor, "batch channels *places"]) -> Tensor:
-    """Each channel over all its places: as rows of channels, as a norm of few long channels leaves a GPU idle."""
+    """Each channel over all its places: as rows of channels, as a GPU takes few long channels one after the other."""
     rows = values.flatten(2).mT
     return norm(rows.flatten(0, 1)).view(rows.shape).mT.unflatten(2, values.shape[2:])
 
@@ -71,7 +71,7 @@ class ConvolutionModel(Model):
 
     def read_by(self, features: int, places: int, generator: torch.Generator) -> None:
         """Makes the layers from feature maps to query."""
-        self.hidden = made_linear(features * places, self.units, generator)
+        self.reader = made_linear(features * places, self.units, generator)
         self.feature_norm = nn.BatchNorm1d(features)
         self.query_norm = nn.BatchNorm1d(self.units)
 
@@ -79,7 +79,7 @@ class ConvolutionModel(Model):
         """f(W·f(features)), with norms and dropout: the query."""
         maps = functional.relu(by_channel(self.feature_norm, features)).flatten(2)
         maps = functional.dropout1d(maps, self.dropout[1], self.training)  # whole maps
-        query = functional.dropout(self.hidden(maps.mT.flatten(1)), self.dropout[2], self.training)
+        query = functional.dropout(self.reader(maps.mT.flatten(1)), self.dropout[2], self.training)
         return self.with_one(functional.relu(self.query_norm(query)))
 
     def drop(self, pictures: Tensor) -> Tensor:

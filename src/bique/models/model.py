@@ -134,7 +134,8 @@ class Model(nn.Module, ABC):
         shapes = [{name: tuple(table.shape) for name, table in group.items()} for group in (mine, tables)]
         if shapes[0] != shapes[1]:
             raise UserError(
-                f"the checkpoint holds tables {shapes[1]}, the settings ask for {shapes[0]}; was config.toml edited?"
+                f"the checkpoint holds tables {shapes[1]}, the settings ask for {shapes[0]}; was config.toml edited, "
+                "or was the run made by another version of bique?"
             )
         for name, table in mine.items():
             table.copy_(tables[name])

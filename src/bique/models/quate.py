@@ -37,4 +37,4 @@ class QuatE(Model):
 
 
 def _multiply(p: Float[Tensor, "batch width"], q: Float[Tensor, "batch width"]) -> Float[Tensor, "batch width"]:
-    return multiply(*(rows.view(len(rows), 4, -1) for rows in (p, q))).flatten(1)
+    return multiply(*(rows.unflatten(1, (4, -1)) for rows in (p, q))).flatten(1)

@@ -85,6 +85,8 @@ def test_every_model_says_its_formula_first() -> None:
 def test_score_of_one_triple_is_its_entry_among_all_candidates(model: Model) -> None:
     h, r, t = some_triples(model).unbind(1)
     torch.testing.assert_close(model.score(h, r, t), model.score_all(h, r).gather(1, t[:, None])[:, 0])
+    assert model.score(h[:0], r[:0], t[:0]).shape == (0,)
+    assert model.score_all(h[:0], r[:0]).shape == (0, model.num_entities)
 
 
 def test_scores_are_finite_at_the_start_and_far_from_it(name: str, small_graph: Graph) -> None:

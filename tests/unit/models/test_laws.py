@@ -257,7 +257,33 @@ def test_compgcn_propagates_once_in_evaluation_and_anew_after_training() -> None
         model.train()
         model.entity += 1
         model.eval()
-        assert not torch.equal(model.encode()[0], first)
+        second = model.encode()[0]
+        assert not torch.equal(second, first)
+        model.load_tables({name: table * 2 for name, table in model.tables().items()})
+        assert not torch.equal(model.encode()[0], second)
+
+
+def test_compgcn_drops_sums_of_messages_not_messages() -> None:
+    """Node 1 has two incoming edges: each number of their sum is there, scaled, or not at all."""
+    import numpy as np
+
+    model: Any = compgcn("multiply", np.array([(0, 0, 1), (2, 1, 1), (1, 2, 0), (1, 3, 2)], dtype=np.int32))
+    seen: list[torch.Tensor] = []
+    model.node_norm.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with torch.no_grad():
+        model.message_dropout = 0.0
+        model._propagate()
+        model.weights[1].zero_()  # what goes out
+        model.weights[2].zero_()  # the node itself
+        model._propagate()
+        model.message_dropout = 0.5
+        model.train()
+        torch.manual_seed(0)
+        model._propagate()
+    _, whole, dropped = seen
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], 2 * whole[kept])
+    assert 0 < kept[1].sum() < kept[1].numel()
 
 
 def test_translation_is_a_preference_of_the_relation_for_tails() -> None:
