@@ -65,7 +65,7 @@ class RotatEConfig(ModelSection):
 
 
 class ConvolutionSection(ModelSection):
-    initial_scale: Above0 = 0.1
+    initial_scale: Above0 = 0.01
     """Standard deviation of the normal distribution the embeddings start from."""
     units: Positive = 200
     """Reals per entity and relation."""
