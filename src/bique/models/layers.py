@@ -50,7 +50,7 @@ def convolve(
 
 
 def by_channel(norm: nn.BatchNorm1d, values: Float[Tensor, "batch channels *places"]) -> Tensor:
-    """Each channel over all its places: as rows of channels, as a GPU takes few long channels one after the other."""
+    """Each channel over all its places: as rows, as norms of few long channels were most of ConvE's step (LOG.md)."""
     rows = values.flatten(2).mT
     return norm(rows.flatten(0, 1)).view(rows.shape).mT.unflatten(2, values.shape[2:])
 
