@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bique.config.models import CompGCNConfig, ConvEConfig
-from bique.models.layers import ConvolutionModel, by_channel, convolve, made_filters
+from bique.models.layers import ConvolutionModel, convolve, made_filters
 from bique.models.model import Size
 from bique.shapes import Float
 
@@ -22,11 +22,11 @@ class ConvE(ConvolutionModel):
         self.filters = made_filters(config.filters, config.kernel, config.kernel, generator)
         places = (2 * self.height - config.kernel + 1) * (self.width - config.kernel + 1)
         self.read_by(config.filters, places, generator)
-        self.picture_norm = nn.BatchNorm1d(1, affine=False)  # the next norm would take scale and shift away
+        self.picture_norm = nn.BatchNorm2d(1, affine=False)  # the next norm would take scale and shift away
 
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
     ) -> Float[Tensor, "batch query_width"]:
         pictures = [rows[:, : self.units].view(-1, 1, self.height, self.width) for rows in (head, relation)]
-        picture = self.drop(by_channel(self.picture_norm, torch.cat(pictures, dim=2)))
+        picture = self.drop(self.picture_norm(torch.cat(pictures, dim=2)))
         return self.read(convolve(picture, self.filters))

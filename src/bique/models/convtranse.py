@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bique.config.models import ConvTransEConfig
-from bique.models.layers import ConvolutionModel, by_channel, convolve, made_filters
+from bique.models.layers import ConvolutionModel, convolve, made_filters
 from bique.models.model import Size
 from bique.shapes import Float
 
@@ -25,6 +25,6 @@ class ConvTransE(ConvolutionModel):
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
     ) -> Float[Tensor, "batch query_width"]:
         rows = torch.stack((head[:, : self.units], relation), dim=1)
-        rows = self.drop(by_channel(self.picture_norm, rows))
+        rows = self.drop(self.picture_norm(rows))
         side = self.filters.shape[-1] // 2
         return self.read(convolve(functional.pad(rows, (side, side))[:, None], self.filters))

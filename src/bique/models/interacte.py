@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bique.config.models import InteractEConfig
-from bique.models.layers import ConvolutionModel, by_channel, convolve, made_filters
+from bique.models.layers import ConvolutionModel, convolve, made_filters
 from bique.models.model import Size
 from bique.shapes import Float
 
@@ -27,14 +27,14 @@ class InteractE(ConvolutionModel):
         self.register_buffer("places", chequered(config, generator))
         self.filters = made_filters(config.filters, config.kernel, config.kernel, generator)
         self.read_by(config.filters * config.permutations, self.side[0] * self.side[1], generator)
-        self.picture_norm = nn.BatchNorm1d(config.permutations, affine=False)
+        self.picture_norm = nn.BatchNorm2d(config.permutations, affine=False)
 
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
     ) -> Float[Tensor, "batch query_width"]:
         both = torch.cat((head[:, : self.units], relation), dim=1)
         pictures = both.index_select(1, self.places).view(-1, self.permutations, *self.side)
-        pictures = self.drop(by_channel(self.picture_norm, pictures))
+        pictures = self.drop(self.picture_norm(pictures))
         around = functional.pad(pictures, [self.kernel // 2] * 4, mode="circular")
         return self.read(convolve(around, self.filters))
 

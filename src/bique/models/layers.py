@@ -38,7 +38,7 @@ def convolve(
     """Every filter over every picture by itself.
 
     As a product of patches and filters: the way back of a convolution of one channel was two thirds of a step (LOG.md).
-    The features of a place lie together in memory, where `by_channel` and `ConvolutionModel.read` want them.
+    The features of a place lie together in memory, where norms of many channels are fastest.
     """
     up, across = filters.shape[1:]
     room = -across % 4  # columns of zeros: tensor cores multiply rows of whole multiples of four numbers
@@ -47,12 +47,6 @@ def convolve(
     batch, _, rows, columns = patches.shape[:4]
     features = patches.permute(0, 2, 3, 1, 4, 5).flatten(4) @ weights.mT  # batch, rows, columns, pictures, filters
     return features.view(batch, rows, columns, pictures.shape[1] * len(filters)).permute(0, 3, 1, 2)
-
-
-def by_channel(norm: nn.BatchNorm1d, values: Float[Tensor, "batch channels *places"]) -> Tensor:
-    """Each channel over all its places: as rows, as norms of few long channels were most of ConvE's step (LOG.md)."""
-    rows = values.flatten(2).mT
-    return norm(rows.flatten(0, 1)).view(rows.shape).mT.unflatten(2, values.shape[2:])
 
 
 class ConvolutionModel(Model):
@@ -72,12 +66,12 @@ class ConvolutionModel(Model):
     def read_by(self, features: int, places: int, generator: torch.Generator) -> None:
         """Makes the layers from feature maps to query."""
         self.reader = made_linear(features * places, self.units, generator)
-        self.feature_norm = nn.BatchNorm1d(features)
+        self.feature_norm = nn.BatchNorm2d(features)
         self.query_norm = nn.BatchNorm1d(self.units)
 
-    def read(self, features: Float[Tensor, "batch features *places"]) -> Float[Tensor, "batch query_width"]:
+    def read(self, features: Float[Tensor, "batch features rows columns"]) -> Float[Tensor, "batch query_width"]:
         """f(W·f(features)), with norms and dropout: the query."""
-        maps = functional.relu(by_channel(self.feature_norm, features)).flatten(2)
+        maps = functional.relu(self.feature_norm(features)).flatten(2)
         maps = functional.dropout1d(maps, self.dropout[1], self.training)  # whole maps
         query = functional.dropout(self.reader(maps.mT.flatten(1)), self.dropout[2], self.training)
         return self.with_one(functional.relu(self.query_norm(query)))

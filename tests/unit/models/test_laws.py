@@ -9,7 +9,6 @@ import torch
 
 from bique.config import BiQUEConfig, parse_config
 from bique.models import MODELS, BiQUE, Model, Size
-from bique.models.layers import by_channel
 
 
 def made(name: str, entities: int = 6, relations: int = 4, seed: int = 0, **options: Any) -> Model:
@@ -198,9 +197,8 @@ def test_interacte_convolves_each_picture_with_every_filter_around_its_edges(per
     heads, relations = torch.tensor([1, 3]), torch.tensor([0, 1])
     model.query(heads, relations)
     both = torch.cat((model.entity[heads][:, :24], model.relation[relations]), dim=1)
-    pictures = by_channel(model.picture_norm, both[:, model.places].view(2, permutations, 8, 6))
-    (rows,) = seen  # place by place
-    found = rows.view(2, 8, 6, 2 * permutations).permute(0, 3, 1, 2)
+    pictures = model.picture_norm(both[:, model.places].view(2, permutations, 8, 6))
+    (found,) = seen
     half = kernel // 2
     for picture in range(permutations):
         for number, weights in enumerate(model.filters):

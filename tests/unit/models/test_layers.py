@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from bique.config import parse_config
 from bique.models import MODELS, Size
-from bique.models.layers import by_channel, convolve
+from bique.models.layers import convolve
 
 
 @pytest.mark.parametrize(("pictures", "up", "across"), [(1, 3, 3), (1, 4, 4), (3, 5, 5), (1, 2, 5), (2, 3, 6)])
@@ -27,23 +27,6 @@ def test_a_product_with_patches_is_a_convolution(pictures: int, up: int, across:
         *(torch.autograd.grad((y * weights).sum(), (x, filters)) for y in (ours, torchs)), strict=True
     ):
         torch.testing.assert_close(one, other)
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_a_norm_by_channel_is_torchs(training: bool) -> None:
-    torch.manual_seed(0)
-    values = torch.randn(4, 3, 5, 2, dtype=torch.float64) * 2 + 1
-    ours, torchs = torch.nn.BatchNorm1d(3).double(), torch.nn.BatchNorm2d(3).double()
-    for norm in (ours, torchs):
-        norm.weight.data = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
-        norm.train(training)
-    values.requires_grad_()
-    weights = torch.randn(values.shape, dtype=torch.float64)
-    found = [by_channel(ours, values), torchs(values)]
-    torch.testing.assert_close(*found)
-    torch.testing.assert_close(*(torch.autograd.grad((weights * one).sum(), values)[0] for one in found))
-    for name in ("running_mean", "running_var"):
-        torch.testing.assert_close(getattr(ours, name), getattr(torchs, name))
 
 
 def test_dropout_takes_whole_feature_maps() -> None:
