@@ -34,10 +34,10 @@ class ObjectiveConfig(Section):
     negatives: Annotated[int, Field(ge=0, le=10**6)] = 0
     """Wrong answers drawn for each triple; 0 means all candidates. As each fact is trained in both directions, heads
     are replaced as often as tails."""
-    sampler: Literal["uniform", "bernoulli", "pairs"] = "uniform"
-    """uniform: wrong tails of the triple's own head. bernoulli: so, too, and a triple counts more in the direction
-    whose wrong answers are less often true (Wang et al., 2014). pairs: head and tail of a negative are both drawn, as
-    RotH was published."""
+    sampler: Literal["uniform", "shared", "bernoulli", "pairs"] = "uniform"
+    """uniform: wrong tails of the triple's own head. shared: so, too, but the same for the whole batch, so that a
+    thousand cost little. bernoulli: as uniform, and a triple counts more in the direction whose wrong answers are less
+    often true (Wang et al., 2014). pairs: head and tail of a negative are both drawn, as RotH was published."""
     margin: NotNegative = 6.0
     """γ of margin and self_adversarial."""
     temperature: NotNegative = 1.0

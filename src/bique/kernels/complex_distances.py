@@ -11,6 +11,7 @@ from bique.shapes import Float
 # differences held at once by the plain path
 AT_ONCE = 1 << 24
 TILE = 64
+DIRECTION_TILE = 32
 LEAST = 1e-12
 """The root has no gradient at 0."""
 
@@ -20,22 +21,64 @@ def complex_distances(
 ) -> Float[Tensor, "*n batch candidates"]:
     """Σ |q − c| over the complex numbers of a row, real and imaginary parts in turn, for every query and candidate.
 
-    The kernel is for ranking, where no gradient is asked: it holds no differences in memory.
+    Between two tables no differences are held in memory, neither there nor on the way back.
     """
-    asks_gradient = torch.is_grad_enabled() and (queries.requires_grad or candidates.requires_grad)
-    for_kernel = queries.ndim == candidates.ndim == 2 and queries.dtype == candidates.dtype == torch.float32
-    device = queries.device
-    if asks_gradient or not for_kernel or not can_use_triton(device) or why_no_triton(device) is not None:
+    if not queries.ndim == candidates.ndim == 2:
         return complex_distances_plain(queries, candidates)
+    trained = torch.is_grad_enabled() and (queries.requires_grad or candidates.requires_grad)
+    # the first call of an operation of one's own takes a second, which nobody should wait for an answer
+    return trained_distances(queries, candidates) if trained else between_tables(queries, candidates)
+
+
+def between_tables(queries: Float[Tensor, "batch width"], candidates: Float[Tensor, "candidates width"]) -> Tensor:
     assert queries.shape[1] == candidates.shape[1], "rows of one width"
     assert queries.shape[1] % 2 == 0, "rows of complex numbers"
-    found = torch.empty(len(queries), len(candidates), device=device)
+    if not _has_kernel(queries, candidates):
+        return complex_distances_plain(queries, candidates)
+    found = torch.empty(len(queries), len(candidates), device=queries.device)
     # number by number, so that neighbours in a tile are neighbours in memory
     turned = queries.mT.contiguous(), candidates.mT.contiguous()
     grid = (-(-len(candidates) // TILE), -(-len(queries) // TILE))  # the first may be as long as it likes
     if found.numel():
         _distances[grid](*turned, found, *found.shape, queries.shape[1] // 2, LEAST, TILE=TILE)
     return found
+
+
+# operations of their own, for torch.compile to leave them as they are
+@torch.library.custom_op("bique::complex_distances", mutates_args=())
+def trained_distances(queries: Tensor, candidates: Tensor) -> Tensor:
+    return between_tables(queries, candidates)
+
+
+@torch.library.custom_op("bique::complex_directions", mutates_args=())
+def directions(rows: Tensor, others: Tensor, weights: Tensor) -> Tensor:
+    """Of each row r: Σ w·(r − o)/|r − o| over all others, complex number by complex number; 0 where they meet."""
+    if not _has_kernel(rows, others):
+        return _directions_plain(rows, others, weights)
+    found = torch.empty_like(rows, memory_format=torch.contiguous_format)
+    numbers = rows.shape[1] // 2
+    grid = (-(-len(rows) // DIRECTION_TILE), -(-numbers // DIRECTION_TILE))
+    if found.numel():
+        turned = weights.mT.contiguous()  # as above
+        places = rows.contiguous(), others.contiguous(), turned, found
+        _directions[grid](*places, len(rows), len(others), numbers, LEAST, TILE=DIRECTION_TILE)
+    return found
+
+
+trained_distances.register_fake(lambda queries, candidates: queries.new_empty(len(queries), len(candidates)))
+directions.register_fake(lambda rows, others, weights: rows.new_empty(rows.shape))
+trained_distances.register_autograd(
+    lambda ctx, slopes: (
+        directions(*ctx.saved_tensors, slopes),
+        directions(*ctx.saved_tensors[::-1], slopes.mT),
+    ),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+
+def _has_kernel(rows: Tensor, others: Tensor) -> bool:
+    device = rows.device
+    return rows.dtype == others.dtype == torch.float32 and can_use_triton(device) and why_no_triton(device) is None
 
 
 def complex_distances_plain(queries: Tensor, candidates: Tensor) -> Tensor:
@@ -46,6 +89,16 @@ def complex_distances_plain(queries: Tensor, candidates: Tensor) -> Tensor:
 def _distances_to(queries: Tensor, candidates: Tensor) -> Tensor:
     difference = queries[..., :, None, :] - candidates[..., None, :, :]
     return difference.unflatten(-1, (-1, 2)).square().sum(-1).clamp(min=LEAST).sqrt().sum(-1)
+
+
+def _directions_plain(rows: Tensor, others: Tensor, weights: Tensor) -> Tensor:
+    size = max(1, AT_ONCE // (rows.numel() or 1))
+    found = torch.zeros_like(rows)
+    for part, share in zip(others.split(size), weights.split(size, dim=1), strict=True):
+        difference = (rows[:, None] - part).unflatten(-1, (-1, 2))
+        square = difference.square().sum(-1, keepdim=True)
+        found += (difference * share[..., None, None] * square.rsqrt().masked_fill(square < LEAST, 0)).sum(1).flatten(1)
+    return found
 
 
 @jit
@@ -64,3 +117,26 @@ def _distances(queries, candidates, found, batch, count, numbers, least, TILE: t
         total += tl.sqrt(tl.where(square < least, least, square))  # a maximum would hide what is not a number
     place = found + row[:, None].to(tl.int64) * count + column[None, :]
     tl.store(place, total, a_row[:, None] & a_column[None, :])
+
+
+@jit
+def _directions(rows, others, weights, found, count, other_count, numbers, least, TILE: tl.constexpr):
+    row, number = tl.program_id(0) * TILE + tl.arange(0, TILE), tl.program_id(1) * TILE + tl.arange(0, TILE)
+    a_row, a_number = row < count, number < numbers
+    inside = a_row[:, None] & a_number[None, :]
+    place = row[:, None].to(tl.int64) * (2 * numbers) + 2 * number[None, :]
+    x, y = tl.load(rows + place, inside, 0.0), tl.load(rows + place + 1, inside, 0.0)
+    total_x, total_y = tl.zeros([TILE, TILE], tl.float32), tl.zeros([TILE, TILE], tl.float32)
+    for _ in range(other_count):
+        real = x - tl.load(others + 2 * number, a_number, 0.0)[None, :]
+        imaginary = y - tl.load(others + 2 * number + 1, a_number, 0.0)[None, :]
+        square = real * real + imaginary * imaginary
+        meet = square < least
+        weight = tl.load(weights + row, a_row, 0.0)[:, None] / tl.sqrt(tl.where(meet, 1.0, square))
+        weight = tl.where(meet, 0.0, weight)
+        total_x += weight * real
+        total_y += weight * imaginary
+        others += 2 * numbers
+        weights += count
+    tl.store(found + place, total_x, inside)
+    tl.store(found + place + 1, total_y, inside)

@@ -62,7 +62,7 @@ def make_batch(facts: Int[Tensor, "*n batch 3"], valid: Float[Tensor, "*n batch"
 
 def has_batch_norm(model: Model) -> bool:
     """Whether a query depends on the others of its batch: then none may fill up, and one alone is too few."""
-    return any(isinstance(layer, nn.BatchNorm1d) for layer in model.modules())
+    return any(isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d)) for layer in model.modules())
 
 
 class Gradients(NamedTuple):

@@ -39,7 +39,9 @@ def make_plan(
     if negatives:
         # the rows of target and negatives, and what autograd keeps of them
         batch = min(config.training.batch_size, 2 * len(graph.train))
-        working = 4 * (values + 4 * batch * (negatives + 1) * model.entity_width)
+        own = config.objective.sampler != "shared"
+        rows = batch * (negatives + 1) if own else batch + negatives
+        working = 4 * (values + 4 * rows * model.entity_width + 3 * batch * negatives)
     elif config.training.engine == "plain" or not model.dot_product:
         # a gradient for each lookup and the product; the scores, their softmax and its gradient live at the same time
         working = 4 * (3 * values + 3 * scores)

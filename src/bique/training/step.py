@@ -103,22 +103,43 @@ class Objective:
     def _sampled(
         self, model: Model, query: Tensor, relation: Tensor, entities: Tensor, tails: Tensor
     ) -> Float[Tensor, "batch"]:
-        """The target and negatives drawn anew for each triple; a drawn one may happen to be true."""
-        options, shape = self.loss, (len(tails), self.loss.negatives)
-        drawn = torch.randint(model.num_entities, shape, device=tails.device, dtype=tails.dtype)
-        rows = lookup(entities, torch.cat((tails[:, None], drawn), dim=1).flatten()).unflatten(0, (len(tails), -1))
-        if options.sampler == "pairs":
-            heads = torch.randint(model.num_entities, shape, device=tails.device, dtype=tails.dtype)
-            others = model.transform(lookup(entities, heads.flatten()), relation.repeat_interleave(shape[1], dim=0))
-            queries = torch.cat((query[:, None], others.unflatten(0, shape)), dim=1)
-            scores = model.similarity(queries[:, :, None], rows[:, :, None])[:, :, 0, 0]
+        options = self.loss
+        if options.sampler == "shared":
+            scores = self._with_shared(model, query, entities, tails)
         else:
-            scores = model.similarity(query[:, None], rows)[:, 0]
+            scores = self._with_own(model, query, relation, entities, tails)
         if options.loss == "margin":
             return margin_loss(scores, options.margin)
         if options.loss == "self_adversarial":
             return self_adversarial_loss(scores, options.margin, options.temperature)
         return self.losses(scores, torch.zeros_like(tails))
+
+    def _with_shared(
+        self, model: Model, query: Tensor, entities: Tensor, tails: Tensor
+    ) -> Float[Tensor, "batch candidates"]:
+        """The target, then negatives drawn for the whole batch."""
+        target = model.similarity(query[:, None], lookup(entities, tails)[:, None])[:, 0]
+        others = lookup(entities, self._draw(model, tails, (self.loss.negatives,)))
+        return torch.cat((target, model.similarity(query, others)), dim=1)
+
+    def _with_own(
+        self, model: Model, query: Tensor, relation: Tensor, entities: Tensor, tails: Tensor
+    ) -> Float[Tensor, "batch candidates"]:
+        """The target, then negatives drawn for each triple."""
+        shape = (len(tails), self.loss.negatives)
+        candidates = torch.cat((tails[:, None], self._draw(model, tails, shape)), dim=1)
+        rows = lookup(entities, candidates.flatten()).unflatten(0, candidates.shape)
+        if self.loss.sampler != "pairs":
+            return model.similarity(query[:, None], rows)[:, 0]
+        heads = self._draw(model, tails, shape)
+        others = model.transform(lookup(entities, heads.flatten()), relation.repeat_interleave(shape[1], dim=0))
+        queries = torch.cat((query[:, None], others.unflatten(0, shape)), dim=1)
+        return model.similarity(queries[:, :, None], rows[:, :, None])[:, :, 0, 0]
+
+    @staticmethod
+    def _draw(model: Model, like: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """Entities; one may happen to be a true answer."""
+        return torch.randint(model.num_entities, shape, device=like.device, dtype=like.dtype)
 
     def penalties(
         self,

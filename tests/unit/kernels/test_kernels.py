@@ -277,3 +277,22 @@ def test_complex_distances_are_sums_of_lengths(kernel_device: torch.device, monk
     monkeypatch.delattr("bique.kernels.complex_distances.complex_distances_plain")
     found = complex_distances(queries.float().to(kernel_device), candidates.float().to(kernel_device))
     same(found.cpu().double(), expected)
+
+
+def test_complex_distances_of_tables_have_autograds_gradients(
+    kernel_device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the kernel and by the plain path, which holds few differences at once; where rows meet there is no slope."""
+    queries, candidates, slopes = drawn(37, 70), drawn(45, 70, seed=1), drawn(37, 45, seed=2)
+    candidates[7] = queries[3]
+    inputs = [rows.requires_grad_() for rows in (queries, candidates)]
+    expected = torch.autograd.grad((slopes * complex_distances_plain(*inputs)).sum(), inputs)
+    monkeypatch.setattr("bique.kernels.complex_distances.AT_ONCE", 10_000)
+    found = torch.autograd.grad((slopes * complex_distances(*inputs)).sum(), inputs)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+    monkeypatch.delattr("bique.kernels.complex_distances._directions_plain")
+    singles = [rows.detach().float().to(kernel_device).requires_grad_() for rows in inputs]
+    loss = (slopes.float().to(kernel_device) * complex_distances(*singles)).sum()
+    for one, other in zip(torch.autograd.grad(loss, singles), expected, strict=True):
+        torch.testing.assert_close(one.cpu().double(), other, atol=1e-4, rtol=1e-4)
