@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
 from bique.kernels.backend import can_use_triton, jit, tl, why_no_triton
 from bique.shapes import Float
 
-# differences held at once by the plain path
-AT_ONCE = 1 << 24
+# reals of the differences held at once by the plain path
+AT_ONCE = 1 << 20
 TILE = 64
 DIRECTION_TILE = 32
 LEAST = 1e-12
@@ -34,7 +36,7 @@ def between_tables(queries: Float[Tensor, "batch width"], candidates: Float[Tens
     assert queries.shape[1] == candidates.shape[1], "rows of one width"
     assert queries.shape[1] % 2 == 0, "rows of complex numbers"
     if not _has_kernel(queries, candidates):
-        return complex_distances_plain(queries, candidates)
+        return _distances_plain(queries, candidates)
     found = torch.empty(len(queries), len(candidates), device=queries.device)
     # number by number, so that neighbours in a tile are neighbours in memory
     turned = queries.mT.contiguous(), candidates.mT.contiguous()
@@ -55,7 +57,7 @@ def directions(rows: Tensor, others: Tensor, weights: Tensor) -> Tensor:
     """Of each row r: Σ w·(r − o)/|r − o| over all others, complex number by complex number; 0 where they meet."""
     if not _has_kernel(rows, others):
         return _directions_plain(rows, others, weights)
-    found = torch.empty_like(rows, memory_format=torch.contiguous_format)
+    found = rows.new_empty(rows.shape)
     numbers = rows.shape[1] // 2
     grid = (-(-len(rows) // DIRECTION_TILE), -(-numbers // DIRECTION_TILE))
     if found.numel():
@@ -82,23 +84,44 @@ def _has_kernel(rows: Tensor, others: Tensor) -> bool:
 
 
 def complex_distances_plain(queries: Tensor, candidates: Tensor) -> Tensor:
-    size = max(1, AT_ONCE // (queries.numel() or 1))
-    return torch.cat([_distances_to(queries, part) for part in candidates.split(size, dim=-2)], dim=-1)
+    (a, b), (x, y) = _parts(queries[..., :, None, :]), _parts(candidates[..., None, :, :])
+    return _length(a - x, b - y).sum(-1)
 
 
-def _distances_to(queries: Tensor, candidates: Tensor) -> Tensor:
-    difference = queries[..., :, None, :] - candidates[..., None, :, :]
-    return difference.unflatten(-1, (-1, 2)).square().sum(-1).clamp(min=LEAST).sqrt().sum(-1)
+def _distances_plain(queries: Tensor, candidates: Tensor) -> Tensor:
+    """Block by block."""
+    found = queries.new_empty(len(queries), len(candidates))
+    (a, b), (x, y) = ([part.contiguous() for part in _parts(rows)] for rows in (queries, candidates))
+    for block in _blocks(queries, candidates):
+        found[:, block] = _length(a[:, None] - x[block], b[:, None] - y[block]).sum(-1)
+    return found
 
 
 def _directions_plain(rows: Tensor, others: Tensor, weights: Tensor) -> Tensor:
+    (a, b), (x, y) = ([part.contiguous() for part in _parts(each)] for each in (rows, others))
+    total_a, total_b = torch.zeros_like(a), torch.zeros_like(b)
+    for block in _blocks(rows, others):
+        real, imaginary = a[:, None] - x[block], b[:, None] - y[block]
+        square = real.square() + imaginary.square()
+        weight = square.rsqrt().masked_fill_(square < LEAST, 0).mul_(weights[:, block, None])
+        total_a += real.mul_(weight).sum(1)
+        total_b += imaginary.mul_(weight).sum(1)
+    return torch.stack((total_a, total_b), dim=-1).flatten(1)
+
+
+def _parts(rows: Float[Tensor, "*n width"]) -> tuple[Tensor, ...]:
+    """Real and imaginary: a sum over two neighbours would take most of the time."""
+    return rows.unflatten(-1, (-1, 2)).unbind(-1)
+
+
+def _length(real: Tensor, imaginary: Tensor) -> Tensor:
+    return (real.square() + imaginary.square()).clamp(min=LEAST).sqrt()
+
+
+def _blocks(rows: Tensor, others: Tensor) -> Iterator[slice]:
+    """Of the others, as many as leave the differences in a processor's cache."""
     size = max(1, AT_ONCE // (rows.numel() or 1))
-    found = torch.zeros_like(rows)
-    for part, share in zip(others.split(size), weights.split(size, dim=1), strict=True):
-        difference = (rows[:, None] - part).unflatten(-1, (-1, 2))
-        square = difference.square().sum(-1, keepdim=True)
-        found += (difference * share[..., None, None] * square.rsqrt().masked_fill(square < LEAST, 0)).sum(1).flatten(1)
-    return found
+    return (slice(start, start + size) for start in range(0, len(others), size))
 
 
 @jit

@@ -274,7 +274,9 @@ def test_complex_distances_are_sums_of_lengths(kernel_device: torch.device, monk
     assert expected[:, 8].isnan().all()
     same = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-5, equal_nan=True)
     same(complex_distances_plain(queries, candidates), expected)
-    monkeypatch.delattr("bique.kernels.complex_distances.complex_distances_plain")
+    monkeypatch.setattr("bique.kernels.complex_distances.AT_ONCE", 10_000)
+    same(complex_distances(queries, candidates), expected)  # float64 has no kernel
+    monkeypatch.delattr("bique.kernels.complex_distances._distances_plain")
     found = complex_distances(queries.float().to(kernel_device), candidates.float().to(kernel_device))
     same(found.cpu().double(), expected)
 
