@@ -10,8 +10,8 @@ from torch import Tensor
 from bique.kernels.backend import can_use_triton, jit, tl, why_no_triton
 from bique.shapes import Float
 
-# reals of the differences held at once by the plain path
-AT_ONCE = 1 << 20
+# rows and reals of the differences held at once by the plain path: what a processor's cache holds, or many
+ROWS_AT_ONCE, AT_ONCE, AT_ONCE_ELSEWHERE = 256, 1 << 20, 1 << 24
 TILE = 64
 DIRECTION_TILE = 32
 LEAST = 1e-12
@@ -23,7 +23,7 @@ def complex_distances(
 ) -> Float[Tensor, "*n batch candidates"]:
     """Σ |q − c| over the complex numbers of a row, real and imaginary parts in turn, for every query and candidate.
 
-    Between two tables no differences are held in memory, neither there nor on the way back.
+    Between two tables few differences or none are held in memory, there and on the way back.
     """
     if not queries.ndim == candidates.ndim == 2:
         return complex_distances_plain(queries, candidates)
@@ -35,9 +35,10 @@ def complex_distances(
 def between_tables(queries: Float[Tensor, "batch width"], candidates: Float[Tensor, "candidates width"]) -> Tensor:
     assert queries.shape[1] == candidates.shape[1], "rows of one width"
     assert queries.shape[1] % 2 == 0, "rows of complex numbers"
+    assert queries.dtype == candidates.dtype, "rows of one precision"
     if not _has_kernel(queries, candidates):
         return _distances_plain(queries, candidates)
-    found = torch.empty(len(queries), len(candidates), device=queries.device)
+    found = queries.new_empty(len(queries), len(candidates))
     # number by number, so that neighbours in a tile are neighbours in memory
     turned = queries.mT.contiguous(), candidates.mT.contiguous()
     grid = (-(-len(candidates) // TILE), -(-len(queries) // TILE))  # the first may be as long as it likes
@@ -89,23 +90,23 @@ def complex_distances_plain(queries: Tensor, candidates: Tensor) -> Tensor:
 
 
 def _distances_plain(queries: Tensor, candidates: Tensor) -> Tensor:
-    """Block by block."""
+    """Tile by tile."""
     found = queries.new_empty(len(queries), len(candidates))
     (a, b), (x, y) = ([part.contiguous() for part in _parts(rows)] for rows in (queries, candidates))
-    for block in _blocks(queries, candidates):
-        found[:, block] = _length(a[:, None] - x[block], b[:, None] - y[block]).sum(-1)
+    for i, j in _tiles(queries, candidates):
+        found[i, j] = _length(a[i, None] - x[j], b[i, None] - y[j]).sum(-1)
     return found
 
 
 def _directions_plain(rows: Tensor, others: Tensor, weights: Tensor) -> Tensor:
     (a, b), (x, y) = ([part.contiguous() for part in _parts(each)] for each in (rows, others))
     total_a, total_b = torch.zeros_like(a), torch.zeros_like(b)
-    for block in _blocks(rows, others):
-        real, imaginary = a[:, None] - x[block], b[:, None] - y[block]
+    for i, j in _tiles(rows, others):
+        real, imaginary = a[i, None] - x[j], b[i, None] - y[j]
         square = real.square() + imaginary.square()
-        weight = square.rsqrt().masked_fill_(square < LEAST, 0).mul_(weights[:, block, None])
-        total_a += real.mul_(weight).sum(1)
-        total_b += imaginary.mul_(weight).sum(1)
+        weight = square.rsqrt().masked_fill_(square < LEAST, 0).mul_(weights[i, j, None])
+        total_a[i] += real.mul_(weight).sum(1)
+        total_b[i] += imaginary.mul_(weight).sum(1)
     return torch.stack((total_a, total_b), dim=-1).flatten(1)
 
 
@@ -118,10 +119,12 @@ def _length(real: Tensor, imaginary: Tensor) -> Tensor:
     return (real.square() + imaginary.square()).clamp(min=LEAST).sqrt()
 
 
-def _blocks(rows: Tensor, others: Tensor) -> Iterator[slice]:
-    """Of the others, as many as leave the differences in a processor's cache."""
-    size = max(1, AT_ONCE // (rows.numel() or 1))
-    return (slice(start, start + size) for start in range(0, len(others), size))
+def _tiles(rows: Tensor, others: Tensor) -> Iterator[tuple[slice, slice]]:
+    at_once = AT_ONCE if rows.device.type == "cpu" else AT_ONCE_ELSEWHERE
+    across = max(1, at_once // (ROWS_AT_ONCE * max(1, rows.shape[1])))
+    for i in range(0, len(rows), ROWS_AT_ONCE):
+        for j in range(0, len(others), across):
+            yield slice(i, i + ROWS_AT_ONCE), slice(j, j + across)
 
 
 @jit

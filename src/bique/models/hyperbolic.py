@@ -22,6 +22,7 @@ class Hyperbolic(Model):
     """
 
     dot_product = False
+    kept_scores = 17
 
     def __init__(
         self, config: RotHConfig | RefHConfig | AttHConfig, size: Size, parts: int, generator: torch.Generator

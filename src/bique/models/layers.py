@@ -38,7 +38,7 @@ def convolve(
     """Every filter over every picture by itself.
 
     As a product of patches and filters: the way back of a convolution of one channel was two thirds of a step (LOG.md).
-    The features of a place lie together in memory, where norms of many channels are fastest.
+    The features of a place lie together in memory, where a norm of few channels is fastest.
     """
     up, across = filters.shape[1:]
     room = -across % 4  # columns of zeros: tensor cores multiply rows of whole multiples of four numbers

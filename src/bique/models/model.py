@@ -48,6 +48,8 @@ class Model(nn.Module, ABC):
 
     dot_product: ClassVar[bool] = True
     """Whether the similarity is the dot product of rows: then the engine never builds a graph over the scores."""
+    kept_scores: ClassVar[int] = 3
+    """How many tensors of the size of the scores autograd keeps, for an estimate of the memory."""
     needs_facts: ClassVar[bool] = False
     """Whether the training facts are part of the model."""
 

@@ -19,6 +19,7 @@ class MurP(Model):
     """
 
     dot_product = False
+    kept_scores = 17
 
     def __init__(self, config: MurPConfig, size: Size, generator: torch.Generator) -> None:
         super().__init__(size, config.units + 2, 2 * config.units, config.initial_scale, generator)

@@ -39,12 +39,11 @@ def make_plan(
     if negatives:
         # the rows of target and negatives, and what autograd keeps of them
         batch = min(config.training.batch_size, 2 * len(graph.train))
-        own = config.objective.sampler != "shared"
-        rows = batch * (negatives + 1) if own else batch + negatives
-        working = 4 * (values + 4 * rows * model.entity_width + 3 * batch * negatives)
+        rows = batch + negatives if config.objective.shares_negatives else batch * (negatives + 1)
+        working = 4 * (values + 4 * rows * model.entity_width + model.kept_scores * batch * negatives)
     elif config.training.engine == "plain" or not model.dot_product:
         # a gradient for each lookup and the product; the scores, their softmax and its gradient live at the same time
-        working = 4 * (3 * values + 3 * scores)
+        working = 4 * (3 * values + model.kept_scores * scores)
     else:
         bytes_each = 2 if precision == "bf16" else 4
         shadow = 2 * values if precision == "bf16" else 0

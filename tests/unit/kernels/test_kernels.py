@@ -11,7 +11,12 @@ from torch import Tensor
 from bique.algebra import as_biquaternion, as_reals, multiply
 from bique.config import BiQUEConfig
 from bique.kernels.all_candidates import Positives, all_candidates
-from bique.kernels.complex_distances import complex_distances, complex_distances_plain
+from bique.kernels.complex_distances import (
+    complex_distances,
+    complex_distances_plain,
+    directions,
+    trained_distances,
+)
 from bique.kernels.row_product import GroupPenalty, RowProduct, RowProductKernel
 from bique.kernels.score_slopes import Labels, score_slopes, score_slopes_plain
 from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
@@ -274,7 +279,8 @@ def test_complex_distances_are_sums_of_lengths(kernel_device: torch.device, monk
     assert expected[:, 8].isnan().all()
     same = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-5, equal_nan=True)
     same(complex_distances_plain(queries, candidates), expected)
-    monkeypatch.setattr("bique.kernels.complex_distances.AT_ONCE", 10_000)
+    monkeypatch.setattr("bique.kernels.complex_distances.ROWS_AT_ONCE", 16)
+    monkeypatch.setattr("bique.kernels.complex_distances.AT_ONCE", 1_000)
     same(complex_distances(queries, candidates), expected)  # float64 has no kernel
     monkeypatch.delattr("bique.kernels.complex_distances._distances_plain")
     found = complex_distances(queries.float().to(kernel_device), candidates.float().to(kernel_device))
@@ -284,11 +290,12 @@ def test_complex_distances_are_sums_of_lengths(kernel_device: torch.device, monk
 def test_complex_distances_of_tables_have_autograds_gradients(
     kernel_device: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the kernel and by the plain path, which holds few differences at once; where rows meet there is no slope."""
+    """By the kernel and by the plain path, which goes tile by tile; where rows meet there is no slope."""
     queries, candidates, slopes = drawn(37, 70), drawn(45, 70, seed=1), drawn(37, 45, seed=2)
     candidates[7] = queries[3]
     inputs = [rows.requires_grad_() for rows in (queries, candidates)]
     expected = torch.autograd.grad((slopes * complex_distances_plain(*inputs)).sum(), inputs)
+    monkeypatch.setattr("bique.kernels.complex_distances.ROWS_AT_ONCE", 16)
     monkeypatch.setattr("bique.kernels.complex_distances.AT_ONCE", 10_000)
     found = torch.autograd.grad((slopes * complex_distances(*inputs)).sum(), inputs)
     for one, other in zip(found, expected, strict=True):
@@ -298,3 +305,13 @@ def test_complex_distances_of_tables_have_autograds_gradients(
     loss = (slopes.float().to(kernel_device) * complex_distances(*singles)).sum()
     for one, other in zip(torch.autograd.grad(loss, singles), expected, strict=True):
         torch.testing.assert_close(one.cpu().double(), other, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (1, 1), (0, 3), (5, 0)])
+def test_complex_distances_are_an_operation_as_torch_wants_it(shape: tuple[int, int]) -> None:
+    queries, candidates = drawn(shape[0], 8).requires_grad_(), drawn(8, shape[1]).mT.requires_grad_()
+    for operation, inputs in (
+        (trained_distances, (queries, candidates)),
+        (directions, (queries.detach(), candidates.detach(), drawn(*shape))),
+    ):
+        torch.library.opcheck(operation, inputs)

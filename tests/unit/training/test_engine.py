@@ -57,6 +57,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "quate": {"model": {"name": "quate"}},
     "duale": {"model": {"name": "duale", "units": 1}},
     "transe": {"model": {"name": "transe", "units": 6}},
+    "rotate": {"model": {"name": "rotate", "units": 3}},
     "conve, binary": {"model": {"name": "conve", "units": 16, "height": 4, "filters": 2, **NO_DROPOUT}, **BINARY},
     "compgcn": {"model": {**COMPGCN, **NO_DROPOUT}, "penalty": {"weight": 0.0}, "optimizer": BINARY["optimizer"]},
     "compgcn, binary": {"model": {**COMPGCN, **NO_DROPOUT}, **BINARY},
@@ -78,6 +79,7 @@ FRONTS = {
     "compgcn": EncodedFront,
     "compgcn, binary": EncodedFront,
     "transe": type(None),
+    "rotate": type(None),
     "roth": type(None),
 }
 
@@ -152,7 +154,7 @@ def test_ten_steps_by_kernels_are_ten_plain_steps(variant: str, kernel_device: t
     assert mine.entity[mine.num_entities :].abs().max() == 0
 
 
-@pytest.mark.parametrize("sampler", ["bernoulli", "pairs", "shared"])
+@pytest.mark.parametrize("sampler", ["bernoulli", "pairs", "shared", "shared_pairs"])
 @pytest.mark.parametrize("loss", ["margin", "self_adversarial", "softmax", "logistic"])
 def test_ten_steps_with_negatives_are_ten_plain_steps(loss: str, sampler: str, tiny_graph: Graph) -> None:
     """What is drawn depends on the number of the step alone."""
