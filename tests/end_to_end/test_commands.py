@@ -335,7 +335,6 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
         (["objective.loss=shared_softmax", "penalty.weight=0", "objective.negatives=4"], "or use 'softmax'"),
         (["objective.loss=shared_softmax", "penalty.weight=0", "objective.target_weight=degree"], "many targets"),
         (["objective.sampler=pairs", "objective.negatives=2", "model.name=conve"], "batch norms"),
-        (["objective.sampler=shared_pairs", "objective.negatives=2", "model.name=conve"], "batch norms"),
         (["objective.sampler=shared"], "needs negatives"),
         (["objective.smoothing_share=published"], "belongs to loss = 'binary'"),
         (["model.name=roth", "model.units=3"], "multiple of 2"),

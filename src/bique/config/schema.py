@@ -34,19 +34,14 @@ class ObjectiveConfig(Section):
     negatives: Annotated[int, Field(ge=0, le=10**6)] = 0
     """Wrong answers that each triple is compared with; 0 means all candidates. As each fact is trained in both
     directions, heads are replaced as often as tails."""
-    sampler: Literal["uniform", "shared", "bernoulli", "pairs", "shared_pairs"] = "uniform"
+    sampler: Literal["uniform", "shared", "bernoulli", "pairs"] = "uniform"
     """uniform: wrong tails of the triple's own head. shared: so, too, but the same for the whole batch, so that a
     thousand cost little. bernoulli: as uniform, and a triple counts more in the direction whose wrong answers are less
-    often true (Wang et al., 2014). pairs: head and tail of a negative are both drawn, as RotH was published.
-    shared_pairs: so, too, but with one head for each triple and the same tails for the whole batch."""
+    often true (Wang et al., 2014). pairs: head and tail of a negative are both drawn, as RotH was published."""
     margin: NotNegative = 6.0
     """γ of margin and self_adversarial."""
     temperature: NotNegative = 1.0
     """α of self_adversarial: how much the hard negatives count; 0 means all alike."""
-
-    @property
-    def shares_negatives(self) -> bool:
-        return self.sampler in ("shared", "shared_pairs")
 
     @property
     def one_to_n(self) -> bool:
@@ -212,11 +207,10 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def pairs_share_a_norm(self) -> RunConfig:
-        sampler, other = self.objective.sampler, {"pairs": "uniform", "shared_pairs": "shared"}
-        if sampler in other and isinstance(self.model, ConvolutionSection):
+        if self.objective.sampler == "pairs" and isinstance(self.model, ConvolutionSection):
             raise ValueError(
-                f"objective.sampler = {sampler!r} would give {self.model.name}'s batch norms a second batch, of the "
-                f"drawn heads; use {other[sampler]!r}"
+                f"objective.sampler = 'pairs' would give {self.model.name}'s batch norms a second batch, of the drawn "
+                "heads; use 'uniform'"
             )
         return self
 

@@ -39,7 +39,8 @@ def make_plan(
     if negatives:
         # the rows of target and negatives, and what autograd keeps of them
         batch = min(config.training.batch_size, 2 * len(graph.train))
-        rows = batch + negatives if config.objective.shares_negatives else batch * (negatives + 1)
+        own = config.objective.sampler != "shared"
+        rows = batch * (negatives + 1) if own else batch + negatives
         working = 4 * (values + 4 * rows * model.entity_width + model.kept_scores * batch * negatives)
     elif config.training.engine == "plain" or not model.dot_product:
         # a gradient for each lookup and the product; the scores, their softmax and its gradient live at the same time

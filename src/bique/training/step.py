@@ -104,8 +104,8 @@ class Objective:
         self, model: Model, query: Tensor, relation: Tensor, entities: Tensor, tails: Tensor
     ) -> Float[Tensor, "batch"]:
         options = self.loss
-        if options.shares_negatives:
-            scores = self._with_shared(model, query, relation, entities, tails)
+        if options.sampler == "shared":
+            scores = self._with_shared(model, query, entities, tails)
         else:
             scores = self._with_own(model, query, relation, entities, tails)
         if options.loss == "margin":
@@ -115,13 +115,11 @@ class Objective:
         return self.losses(scores, torch.zeros_like(tails))
 
     def _with_shared(
-        self, model: Model, query: Tensor, relation: Tensor, entities: Tensor, tails: Tensor
+        self, model: Model, query: Tensor, entities: Tensor, tails: Tensor
     ) -> Float[Tensor, "batch candidates"]:
-        """The target, then negatives whose tails are drawn for the whole batch."""
+        """The target, then negatives drawn for the whole batch."""
         target = model.similarity(query[:, None], lookup(entities, tails)[:, None])[:, 0]
         others = lookup(entities, self._draw(model, tails, (self.loss.negatives,)))
-        if self.loss.sampler == "shared_pairs":
-            query = model.transform(lookup(entities, self._draw(model, tails, tails.shape)), relation)
         return torch.cat((target, model.similarity(query, others)), dim=1)
 
     def _with_own(

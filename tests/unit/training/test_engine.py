@@ -154,7 +154,7 @@ def test_ten_steps_by_kernels_are_ten_plain_steps(variant: str, kernel_device: t
     assert mine.entity[mine.num_entities :].abs().max() == 0
 
 
-@pytest.mark.parametrize("sampler", ["bernoulli", "pairs", "shared", "shared_pairs"])
+@pytest.mark.parametrize("sampler", ["bernoulli", "pairs", "shared"])
 @pytest.mark.parametrize("loss", ["margin", "self_adversarial", "softmax", "logistic"])
 def test_ten_steps_with_negatives_are_ten_plain_steps(loss: str, sampler: str, tiny_graph: Graph) -> None:
     """What is drawn depends on the number of the step alone."""
