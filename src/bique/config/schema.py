@@ -35,9 +35,10 @@ class ObjectiveConfig(Section):
     """Wrong answers that each triple is compared with; 0 means all candidates. As each fact is trained in both
     directions, heads are replaced as often as tails."""
     sampler: Literal["uniform", "shared", "bernoulli", "pairs"] = "uniform"
-    """uniform: wrong tails of the triple's own head. shared: so, too, but the same for the whole batch, so that a
-    thousand cost little. bernoulli: as uniform, and a triple counts more in the direction whose wrong answers are less
-    often true (Wang et al., 2014). pairs: head and tail of a negative are both drawn, as RotH was published."""
+    """uniform: wrong tails of the triple's own head. shared: so, too, but the same for the whole batch; one
+    matrix product compares them all (RotatE's distances are none). bernoulli: as uniform, and a triple counts more in
+    the direction whose wrong answers are less often true (Wang et al., 2014). pairs: head and tail of a negative are
+    both drawn, as RotH was published."""
     margin: NotNegative = 6.0
     """γ of margin and self_adversarial."""
     temperature: NotNegative = 1.0
