@@ -29,10 +29,10 @@ def complex_distances(
         return complex_distances_plain(queries, candidates)
     trained = torch.is_grad_enabled() and (queries.requires_grad or candidates.requires_grad)
     # the first call of an operation of one's own takes a second, which nobody should wait for an answer
-    return trained_distances(queries, candidates) if trained else between_tables(queries, candidates)
+    return trained_distances(queries, candidates) if trained else _between_tables(queries, candidates)
 
 
-def between_tables(queries: Float[Tensor, "batch width"], candidates: Float[Tensor, "candidates width"]) -> Tensor:
+def _between_tables(queries: Float[Tensor, "batch width"], candidates: Float[Tensor, "candidates width"]) -> Tensor:
     assert queries.shape[1] == candidates.shape[1], "rows of one width"
     assert queries.shape[1] % 2 == 0, "rows of complex numbers"
     assert queries.dtype == candidates.dtype, "rows of one precision"
@@ -50,7 +50,7 @@ def between_tables(queries: Float[Tensor, "batch width"], candidates: Float[Tens
 # operations of their own, for torch.compile to leave them as they are
 @torch.library.custom_op("bique::complex_distances", mutates_args=())
 def trained_distances(queries: Tensor, candidates: Tensor) -> Tensor:
-    return between_tables(queries, candidates)
+    return _between_tables(queries, candidates)
 
 
 @torch.library.custom_op("bique::complex_directions", mutates_args=())

@@ -352,9 +352,10 @@ def test_curves_are_written_for_tensorboard(small_graph_directory: Path, tmp_pat
     assert list((run.path / "tensorboard").glob("events*"))
 
 
+@pytest.mark.parametrize("sampler", ["uniform", "pairs", "shared"])
 @pytest.mark.parametrize("name", ["roth", "complex", "rotate"])
-def test_a_negative_pair_has_a_head_and_a_tail_of_its_own(name: str, small_graph: Graph) -> None:
-    objective = {"loss": "logistic", "negatives": 3, "sampler": "pairs"}
+def test_a_triple_is_compared_with_the_negatives_of_its_sampler(name: str, sampler: str, small_graph: Graph) -> None:
+    objective = {"loss": "logistic", "negatives": 3, "sampler": sampler}
     tree = {"dataset": "small", "model": {"name": name, "units": 4, "initial_scale": 0.5}, "objective": objective}
     session = Session(parse_config(tree), small_graph, torch.device("cpu"))
     model, facts = session.model, torch.from_numpy(small_graph.train[:5]).long()
@@ -362,25 +363,10 @@ def test_a_negative_pair_has_a_head_and_a_tail_of_its_own(name: str, small_graph
     torch.manual_seed(7)
     losses = made.terms(model, facts).losses
     torch.manual_seed(7)
-    tails, heads = (torch.randint(model.num_entities, (5, 3)) for _ in range(2))
-    target = model.score(*facts.unbind(1))
-    wrong = torch.stack([model.score(heads[:, i], facts[:, 1], tails[:, i]) for i in range(3)], dim=1)
-    expected = functional.softplus(-target) + functional.softplus(wrong).sum(1)
+    wrong_tails = torch.randint(model.num_entities, (3,) if sampler == "shared" else (5, 3)).expand(5, 3)
+    wrong_heads = facts[:, :1].expand(5, 3)
+    if sampler == "pairs":
+        wrong_heads = torch.randint(model.num_entities, (5, 3))
+    wrong = torch.stack([model.score(wrong_heads[:, i], facts[:, 1], wrong_tails[:, i]) for i in range(3)], dim=1)
+    expected = functional.softplus(-model.score(*facts.unbind(1))) + functional.softplus(wrong).sum(1)
     torch.testing.assert_close(losses, expected)
-
-
-@pytest.mark.parametrize("name", ["roth", "complex", "rotate"])
-def test_shared_negatives_are_the_same_for_the_whole_batch(name: str, small_graph: Graph) -> None:
-    objective = {"loss": "logistic", "negatives": 3, "sampler": "shared"}
-    tree = {"dataset": "small", "model": {"name": name, "units": 4, "initial_scale": 0.5}, "objective": objective}
-    session = Session(parse_config(tree), small_graph, torch.device("cpu"))
-    model, facts = session.model, torch.from_numpy(small_graph.train[:5]).long()
-    made = Objective.of(session.config, small_graph, torch.device("cpu"))
-    torch.manual_seed(7)
-    losses = made.terms(model, facts).losses
-    torch.manual_seed(7)
-    drawn = torch.randint(model.num_entities, (3,))
-    heads, relations, tails = facts.unbind(1)
-    expected = functional.softplus(-model.score(heads, relations, tails))
-    wrong = torch.stack([model.score(heads, relations, one.expand(5)) for one in drawn], dim=1)
-    torch.testing.assert_close(losses, expected + functional.softplus(wrong).sum(1))
