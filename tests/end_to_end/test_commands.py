@@ -336,6 +336,7 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
         (["objective.loss=shared_softmax", "penalty.weight=0", "objective.target_weight=degree"], "many targets"),
         (["objective.sampler=pairs", "objective.negatives=2", "model.name=conve"], "batch norms"),
         (["objective.sampler=shared"], "needs negatives"),
+        (["objective.filtered=true"], "is about negatives"),
         (["objective.smoothing_share=published"], "belongs to loss = 'binary'"),
         (["model.name=roth", "model.units=3"], "multiple of 2"),
         (["model.name=complex", "penalty.relation_part=both"], "use 'product'"),

@@ -39,6 +39,8 @@ class ObjectiveConfig(Section):
     matrix product compares them all (RotatE's distances are none). bernoulli: as uniform, and a triple counts more in
     the direction whose wrong answers are less often true (Wang et al., 2014). pairs: head and tail of a negative are
     both drawn, as RotH was published."""
+    filtered: bool = False
+    """Whether a negative that is a fact of train is left out, as RotatE was published; else it counts as wrong."""
     margin: NotNegative = 6.0
     """γ of margin and self_adversarial."""
     temperature: NotNegative = 1.0
@@ -72,6 +74,8 @@ class ObjectiveConfig(Section):
             raise ValueError(f"temperature belongs to the loss 'self_adversarial', not to {self.loss!r}")
         if self.sampler != "uniform" and not self.negatives:
             raise ValueError(f"sampler = {self.sampler!r} needs negatives, for example negatives = 256")
+        if self.filtered and not self.negatives:
+            raise ValueError("filtered = true is about negatives; set them, for example negatives = 256")
         return self
 
 

@@ -154,14 +154,17 @@ def test_ten_steps_by_kernels_are_ten_plain_steps(variant: str, kernel_device: t
     assert mine.entity[mine.num_entities :].abs().max() == 0
 
 
+@pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("sampler", ["bernoulli", "pairs", "shared"])
 @pytest.mark.parametrize("loss", ["margin", "self_adversarial", "softmax", "logistic"])
-def test_ten_steps_with_negatives_are_ten_plain_steps(loss: str, sampler: str, tiny_graph: Graph) -> None:
+def test_ten_steps_with_negatives_are_ten_plain_steps(
+    loss: str, sampler: str, filtered: bool, tiny_graph: Graph
+) -> None:
     """What is drawn depends on the number of the step alone."""
     tree: dict[str, Any] = {
         "dataset": "small",
         "model": {"name": "rotate", "units": 3, "initial_scale": 0.5},
-        "objective": {"loss": loss, "negatives": 4, "sampler": sampler},
+        "objective": {"loss": loss, "negatives": 4, "sampler": sampler, "filtered": filtered},
         "training": {"batch_size": 11, "device": "cpu"},
     }
     found = []
@@ -250,6 +253,7 @@ ROTATE = {
 RANDOM: dict[str, dict[str, Any]] = {
     "negatives": {**ROTATE, "objective": {"loss": "self_adversarial", "negatives": 4}},
     "shared negatives": {**ROTATE, "objective": {"loss": "self_adversarial", "negatives": 4, "sampler": "shared"}},
+    "filtered negatives": {**ROTATE, "objective": {"loss": "self_adversarial", "negatives": 4, "filtered": True}},
     "dropout": {"model": {"name": "conve", "units": 16, "height": 4, "filters": 2}, **BINARY},
 }
 

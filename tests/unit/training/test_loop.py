@@ -6,20 +6,22 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
 from bique.config import RunConfig, parse_config
 from bique.errors import UserError
-from bique.graph import Graph
+from bique.graph import Graph, Vocabulary
 from bique.models import build_model
 from bique.objectives import degree_weights
 from bique.runs import Run, read_checkpoint
 from bique.training import Session, Silent, StopRequest, make_plan, train
 from bique.training.batches import Batches
 from bique.training.session import NotFiniteError
-from bique.training.step import AnswerCounts, Objective, take_step
+from bique.training.step import Objective, take_step
+from bique.training.train_answers import AnswerCounts, KnownFacts
 
 
 def settings(directory: Path, **training: Any) -> RunConfig:
@@ -352,21 +354,53 @@ def test_curves_are_written_for_tensorboard(small_graph_directory: Path, tmp_pat
     assert list((run.path / "tensorboard").glob("events*"))
 
 
+@pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("sampler", ["uniform", "pairs", "shared"])
 @pytest.mark.parametrize("name", ["roth", "complex", "rotate"])
-def test_a_triple_is_compared_with_the_negatives_of_its_sampler(name: str, sampler: str, small_graph: Graph) -> None:
-    objective = {"loss": "logistic", "negatives": 3, "sampler": sampler}
+def test_a_triple_is_compared_with_the_negatives_of_its_sampler(
+    name: str, sampler: str, filtered: bool, small_graph: Graph
+) -> None:
+    objective = {"loss": "logistic", "negatives": 30, "sampler": sampler, "filtered": filtered}
     tree = {"dataset": "small", "model": {"name": name, "units": 4, "initial_scale": 0.5}, "objective": objective}
     session = Session(parse_config(tree), small_graph, torch.device("cpu"))
-    model, facts = session.model, torch.from_numpy(small_graph.train[:5]).long()
-    made = Objective.of(session.config, small_graph, torch.device("cpu"))
+    model, facts = session.model, torch.from_numpy(small_graph.both_directions(small_graph.train)).long()
+    made, shape = Objective.of(session.config, small_graph, torch.device("cpu")), (len(facts), 30)
     torch.manual_seed(7)
     losses = made.terms(model, facts).losses
     torch.manual_seed(7)
-    wrong_tails = torch.randint(model.num_entities, (3,) if sampler == "shared" else (5, 3)).expand(5, 3)
-    wrong_heads = facts[:, :1].expand(5, 3)
-    if sampler == "pairs":
-        wrong_heads = torch.randint(model.num_entities, (5, 3))
-    wrong = torch.stack([model.score(wrong_heads[:, i], facts[:, 1], wrong_tails[:, i]) for i in range(3)], dim=1)
-    expected = functional.softplus(-model.score(*facts.unbind(1))) + functional.softplus(wrong).sum(1)
+    wrong_tails = torch.randint(model.num_entities, shape[1:] if sampler == "shared" else shape).expand(shape)
+    wrong_heads = torch.randint(model.num_entities, shape) if sampler == "pairs" else facts[:, :1].expand(shape)
+    triples = torch.stack((wrong_heads, facts[:, 1:2].expand(shape), wrong_tails), dim=-1)
+    wrong = functional.softplus(model.score(*triples.flatten(0, 1).unbind(1))).view(shape)
+    known = set(map(tuple, facts.tolist()))
+    fact = torch.tensor([[tuple(one) in known for one in row] for row in triples.tolist()])
+    assert fact.any()
+    expected = functional.softplus(-model.score(*facts.unbind(1)))
+    expected += (wrong * ~fact if filtered else wrong).sum(1)
     torch.testing.assert_close(losses, expected)
+
+
+def test_a_fact_of_train_is_known_in_both_directions_and_nothing_else_is(small_graph: Graph) -> None:
+    facts = KnownFacts.of(small_graph, torch.device("cpu"))
+    entities, relations = small_graph.num_entities, small_graph.num_directed_relations
+    expected = torch.zeros(entities, relations, entities, dtype=torch.bool)
+    heads, kinds, tails = torch.from_numpy(small_graph.both_directions(small_graph.train)).long().unbind(1)
+    expected[heads, kinds, tails] = True
+    every = torch.meshgrid(*(torch.arange(size) for size in expected.shape), indexing="ij")
+    assert torch.equal(facts.hold(*every), expected)
+
+
+@pytest.mark.parametrize("loss", ["margin", "self_adversarial", "softmax", "logistic"])
+def test_a_triple_whose_negatives_are_all_facts_still_has_a_gradient(loss: str) -> None:
+    """Every entity answers every query, so nothing is left to compare with."""
+    names = Vocabulary.from_names(["a", "b"])
+    every = np.array([(h, 0, t) for h in range(2) for t in range(2)], dtype=np.int32)
+    graph = Graph(names, Vocabulary.from_names(["r"]), every, every[:0], every[:0], {"name": "full"})
+    objective = {"loss": loss, "negatives": 3, "filtered": True}
+    tree = {"dataset": "full", "model": {"name": "rotate", "units": 4, "initial_scale": 0.5}, "objective": objective}
+    config = parse_config({**tree, "penalty": {"weight": 0.0}})
+    model = build_model(config.model, graph, 0)
+    total = Objective.of(config, graph, torch.device("cpu"))(model, torch.from_numpy(every).long())
+    total.backward()
+    assert total.isfinite()
+    assert all(one.grad is not None and one.grad.isfinite().all() for one in model.parameters())
