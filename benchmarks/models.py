@@ -1,9 +1,9 @@
 """How long is a training step of each model beside BiQUE's, with the recipes of one dataset?
 
-    python benchmarks/models.py [--dataset wn18rr] [--steps 50] [--out benchmarks/models-wn18rr.json] [NAME…]
+    python benchmarks/models.py [--dataset wn18rr] [--steps 50] [--out benchmarks/models.json] [NAME…]
 
 Median milliseconds per step after a warm-up, at the batch size of the recipe, and microseconds per query, which
-compares recipes of different batch sizes.
+compares recipes of different batch sizes. What a query is compared with differs, too, so it stands beside.
 """
 
 from __future__ import annotations
@@ -11,17 +11,52 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from training_step import median_ms
 
 from bique.atomic import write_text
-from bique.config import load_config
+from bique.config import ObjectiveConfig, load_config
 from bique.graph.catalog import locate
 from bique.models import MODELS
 from bique.training import Session
 
 RECIPES = Path(__file__).parents[1] / "recipes"
+
+
+class Measured(NamedTuple):
+    model: str
+    compared_with: str
+    batch: int
+    step_ms: float
+
+    @property
+    def per_query(self) -> float:
+        """Microseconds."""
+        return 1000 * self.step_ms / self.batch
+
+
+def compared_with(objective: ObjectiveConfig) -> str:
+    if not objective.negatives:
+        return "all entities, 1-N" if objective.one_to_n else "all entities"
+    sampler = "" if objective.sampler == "uniform" else f", {objective.sampler}"
+    return f"{objective.negatives:,} negatives{sampler}"
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """The table of the documentation, which a test makes anew from the file."""
+    where = f"{record['dataset']}, {record['hardware']}, torch {record['torch']}"
+    lines = [
+        f"| {where} | a query is compared with | batch | step | per query | BiQUE = 1 |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows = [Measured._make(row) for row in record["rows"]]
+    for row in rows:
+        ratio = row.per_query / rows[0].per_query
+        times = f"{row.step_ms:,.2f} ms | {row.per_query:,.1f} µs | {ratio:.1f}"
+        lines.append(f"| `{row.model}` | {row.compared_with} | {row.batch:,} | {times} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -34,24 +69,18 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     graph = locate(options.dataset)
     names = options.names or [name for name in MODELS if (RECIPES / name / f"{options.dataset}.toml").exists()]
-    names = ["bique", *(name for name in names if name != "bique")]
-    print(f"{options.dataset}, {device.type}, torch {torch.__version__}, median of {options.steps} steps")
-    print(f"{'':12}{'batch':>7}{'ms':>10}{'us/query':>10}{'BiQUE = 1':>11}")
-    reference = None
-    rows: list[tuple[str, int, float]] = []
     where = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
-    for name in names:
+    record = {"dataset": options.dataset, "hardware": where, "torch": torch.__version__, "steps": options.steps}
+    rows: list[Measured] = []
+    for name in ["bique", *(name for name in names if name != "bique")]:
         config = load_config(RECIPES / name / f"{options.dataset}.toml")
         session = Session(config, graph, device)
         step = median_ms(session, options.steps, 10 if device.type == "cuda" else 1)
-        per_query = 1000 * step / session.batches.batch_size
-        reference = reference or per_query
-        size = session.batches.batch_size
-        print(f"{name:12}{size:7,}{step:10.3f}{per_query:10.2f}{per_query / reference:11.2f}", flush=True)
-        rows.append((name, size, step))
+        rows.append(Measured(name, compared_with(config.objective), session.batches.batch_size, step))
+        table = markdown({**record, "rows": rows}).splitlines()
+        print("\n".join(table if len(rows) == 1 else table[-1:]), flush=True)
         if options.out:
-            record = {"dataset": options.dataset, "hardware": where, "torch": torch.__version__, "rows": rows}
-            write_text(options.out, json.dumps(record, indent=1) + "\n")
+            write_text(options.out, json.dumps({**record, "rows": rows}, indent=1) + "\n")
         del session
 
 
