@@ -12,8 +12,12 @@ from bique.shapes import Float
 
 # rows and reals of the differences held at once by the plain path: what a processor's cache holds, or many
 ROWS_AT_ONCE, AT_ONCE, AT_ONCE_ELSEWHERE = 256, 1 << 20, 1 << 24
-TILE = 64
-DIRECTION_TILE = 32
+# of distances rows and columns, of directions rows and numbers: what was fastest (LOG.md)
+TILE, DIRECTION_TILE = (64, 32), (16, 64)
+UNROLLED = 4
+"""Turns of a loop whose loads are under way at once."""
+PROGRAMS, MOST_SHARES = 1024, 8
+"""A GPU waits for memory unless so many run; where there are fewer tiles, a sum is made in shares."""
 LEAST = 1e-12
 """The root has no gradient at 0."""
 
@@ -38,13 +42,16 @@ def _between_tables(queries: Float[Tensor, "batch width"], candidates: Float[Ten
     assert queries.dtype == candidates.dtype, "rows of one precision"
     if not _has_kernel(queries, candidates):
         return _distances_plain(queries, candidates)
-    found = queries.new_empty(len(queries), len(candidates))
     # number by number, so that neighbours in a tile are neighbours in memory
     turned = queries.mT.contiguous(), candidates.mT.contiguous()
-    grid = (-(-len(candidates) // TILE), -(-len(queries) // TILE))  # the first may be as long as it likes
+    numbers, (up, across) = queries.shape[1] // 2, TILE
+    tiles = -(-len(candidates) // across), -(-len(queries) // up)  # the first may be as long as it likes
+    shares = _shares(tiles, numbers)
+    found = queries.new_empty(shares, len(queries), len(candidates))
     if found.numel():
-        _distances[grid](*turned, found, *found.shape, queries.shape[1] // 2, LEAST, TILE=TILE)
-    return found
+        sizes = len(queries), len(candidates), numbers, -(-numbers // shares), LEAST
+        _distances[(*tiles, shares)](*turned, found, *sizes, UP=up, ACROSS=across, UNROLLED=UNROLLED, num_warps=2)
+    return _together(found)
 
 
 # operations of their own, for torch.compile to leave them as they are
@@ -58,14 +65,24 @@ def directions(rows: Tensor, others: Tensor, weights: Tensor) -> Tensor:
     """Of each row r: Σ w·(r − o)/|r − o| over all others, complex number by complex number; 0 where they meet."""
     if not _has_kernel(rows, others):
         return _directions_plain(rows, others, weights)
-    found = rows.new_empty(rows.shape)
-    numbers = rows.shape[1] // 2
-    grid = (-(-len(rows) // DIRECTION_TILE), -(-numbers // DIRECTION_TILE))
+    numbers, (up, across) = rows.shape[1] // 2, DIRECTION_TILE
+    tiles = -(-len(rows) // up), -(-numbers // across)
+    shares = _shares(tiles, len(others))
+    found = rows.new_empty(shares, *rows.shape)
     if found.numel():
-        turned = weights.mT.contiguous()  # as above
-        places = rows.contiguous(), others.contiguous(), turned, found
-        _directions[grid](*places, len(rows), len(others), numbers, LEAST, TILE=DIRECTION_TILE)
-    return found
+        # real parts, then imaginary ones; the weights other by other
+        places = rows.contiguous(), others.unflatten(-1, (-1, 2)).mT.contiguous(), weights.mT.contiguous(), found
+        sizes = len(rows), len(others), numbers, -(-len(others) // shares), LEAST
+        _directions[(*tiles, shares)](*places, *sizes, UP=up, ACROSS=across, UNROLLED=UNROLLED, num_warps=2)
+    return _together(found)
+
+
+def _shares(tiles: tuple[int, int], turns: int) -> int:
+    return max(1, min(PROGRAMS // max(1, tiles[0] * tiles[1]), MOST_SHARES, turns))
+
+
+def _together(shares: Float[Tensor, "shares rows columns"]) -> Float[Tensor, "rows columns"]:
+    return shares[0] if len(shares) == 1 else shares.sum(0)
 
 
 trained_distances.register_fake(lambda queries, candidates: queries.new_empty(len(queries), len(candidates)))
@@ -128,41 +145,78 @@ def _tiles(rows: Tensor, others: Tensor) -> Iterator[tuple[slice, slice]]:
 
 
 @jit
-def _distances(queries, candidates, found, batch, count, numbers, least, TILE: tl.constexpr):
-    column, row = tl.program_id(0) * TILE + tl.arange(0, TILE), tl.program_id(1) * TILE + tl.arange(0, TILE)
+def _distances(
+    queries,
+    candidates,
+    found,
+    batch,
+    count,
+    numbers,
+    share,
+    least,
+    UP: tl.constexpr,
+    ACROSS: tl.constexpr,
+    UNROLLED: tl.constexpr,
+):
+    column, row = tl.program_id(0) * ACROSS + tl.arange(0, ACROSS), tl.program_id(1) * UP + tl.arange(0, UP)
     a_row, a_column = row < batch, column < count
-    total = tl.zeros([TILE, TILE], tl.float32)
-    for _ in range(numbers):
-        real = tl.load(queries + row, a_row, 0.0)[:, None] - tl.load(candidates + column, a_column, 0.0)[None, :]
-        queries += batch
-        candidates += count
-        imaginary = tl.load(queries + row, a_row, 0.0)[:, None] - tl.load(candidates + column, a_column, 0.0)[None, :]
-        queries += batch
-        candidates += count
-        square = real * real + imaginary * imaginary
-        total += tl.sqrt(tl.where(square < least, least, square))  # a maximum would hide what is not a number
-    place = found + row[:, None].to(tl.int64) * count + column[None, :]
-    tl.store(place, total, a_row[:, None] & a_column[None, :])
+    total = tl.zeros([UP, ACROSS], tl.float32)
+    first = tl.program_id(2) * share
+    last = tl.minimum(first + share, numbers)
+    queries += first.to(tl.int64) * 2 * batch + row
+    candidates += first.to(tl.int64) * 2 * count + column
+    for start in range(first, last, UNROLLED):
+        for turn in tl.static_range(UNROLLED):
+            there = start + turn < last
+            real = tl.load(queries, a_row & there, 0.0)[:, None] - tl.load(candidates, a_column & there, 0.0)[None, :]
+            left, right = queries + batch, candidates + count
+            imaginary = tl.load(left, a_row & there, 0.0)[:, None] - tl.load(right, a_column & there, 0.0)[None, :]
+            queries += 2 * batch
+            candidates += 2 * count
+            square = real * real + imaginary * imaginary
+            length = tl.sqrt(tl.where(square < least, least, square))  # a maximum would hide what is not a number
+            total += tl.where(there, length, 0.0)
+    place = (tl.program_id(2) * batch + row).to(tl.int64)[:, None] * count + column[None, :]
+    tl.store(found + place, total, a_row[:, None] & a_column[None, :])
 
 
 @jit
-def _directions(rows, others, weights, found, count, other_count, numbers, least, TILE: tl.constexpr):
-    row, number = tl.program_id(0) * TILE + tl.arange(0, TILE), tl.program_id(1) * TILE + tl.arange(0, TILE)
+def _directions(
+    rows,
+    others,
+    weights,
+    found,
+    count,
+    other_count,
+    numbers,
+    share,
+    least,
+    UP: tl.constexpr,
+    ACROSS: tl.constexpr,
+    UNROLLED: tl.constexpr,
+):
+    row, number = tl.program_id(0) * UP + tl.arange(0, UP), tl.program_id(1) * ACROSS + tl.arange(0, ACROSS)
     a_row, a_number = row < count, number < numbers
     inside = a_row[:, None] & a_number[None, :]
     place = row[:, None].to(tl.int64) * (2 * numbers) + 2 * number[None, :]
     x, y = tl.load(rows + place, inside, 0.0), tl.load(rows + place + 1, inside, 0.0)
-    total_x, total_y = tl.zeros([TILE, TILE], tl.float32), tl.zeros([TILE, TILE], tl.float32)
-    for _ in range(other_count):
-        real = x - tl.load(others + 2 * number, a_number, 0.0)[None, :]
-        imaginary = y - tl.load(others + 2 * number + 1, a_number, 0.0)[None, :]
-        square = real * real + imaginary * imaginary
-        meet = square < least
-        weight = tl.load(weights + row, a_row, 0.0)[:, None] / tl.sqrt(tl.where(meet, 1.0, square))
-        weight = tl.where(meet, 0.0, weight)
-        total_x += weight * real
-        total_y += weight * imaginary
-        others += 2 * numbers
-        weights += count
+    total_x, total_y = tl.zeros([UP, ACROSS], tl.float32), tl.zeros([UP, ACROSS], tl.float32)
+    first = tl.program_id(2) * share
+    last = tl.minimum(first + share, other_count)
+    others += first.to(tl.int64) * 2 * numbers + number
+    weights += first.to(tl.int64) * count + row
+    for start in range(first, last, UNROLLED):
+        for turn in tl.static_range(UNROLLED):
+            there = start + turn < last
+            real = x - tl.load(others, a_number & there, 0.0)[None, :]
+            imaginary = y - tl.load(others + numbers, a_number & there, 0.0)[None, :]
+            square = real * real + imaginary * imaginary
+            weight = tl.load(weights, a_row & there, 0.0)[:, None]
+            weight *= tl.rsqrt(tl.where(square < least, float("inf"), square))
+            total_x += weight * real
+            total_y += weight * imaginary
+            others += 2 * numbers
+            weights += count
+    found += tl.program_id(2).to(tl.int64) * count * 2 * numbers
     tl.store(found + place, total_x, inside)
     tl.store(found + place + 1, total_y, inside)

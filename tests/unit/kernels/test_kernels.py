@@ -269,9 +269,13 @@ def test_the_tally_is_the_sum_times_the_size(kernel_device: torch.device) -> Non
     assert total.item() == pytest.approx(3 + 7 * (losses.double().sum() + penalties.double().sum()).item(), rel=1e-9)
 
 
+@pytest.mark.parametrize("programs", [1, 1024])
 @torch.no_grad()
-def test_complex_distances_are_sums_of_lengths(kernel_device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sizes that fill no tile; one candidate is a query itself, one is not a number."""
+def test_complex_distances_are_sums_of_lengths(
+    programs: int, kernel_device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes that fill no tile, whole or in shares; one candidate is a query itself, one is not a number."""
+    monkeypatch.setattr("bique.kernels.complex_distances.PROGRAMS", programs)
     queries, candidates = drawn(70, 10), drawn(130, 10, seed=1)
     candidates[7], candidates[8, 3] = queries[3], float("nan")
     as_complex = [torch.view_as_complex(rows.unflatten(-1, (-1, 2))) for rows in (queries, candidates)]
@@ -287,10 +291,12 @@ def test_complex_distances_are_sums_of_lengths(kernel_device: torch.device, monk
     same(found.cpu().double(), expected)
 
 
+@pytest.mark.parametrize("programs", [1, 1024])
 def test_complex_distances_of_tables_have_autograds_gradients(
-    kernel_device: torch.device, monkeypatch: pytest.MonkeyPatch
+    programs: int, kernel_device: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the kernel and by the plain path, which goes tile by tile; where rows meet there is no slope."""
+    monkeypatch.setattr("bique.kernels.complex_distances.PROGRAMS", programs)
     queries, candidates, slopes = drawn(37, 70), drawn(45, 70, seed=1), drawn(37, 45, seed=2)
     candidates[7] = queries[3]
     inputs = [rows.requires_grad_() for rows in (queries, candidates)]
