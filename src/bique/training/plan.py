@@ -41,7 +41,8 @@ def make_plan(
         batch = min(config.training.batch_size, 2 * len(graph.train))
         own = config.objective.sampler != "shared"
         rows = batch * (negatives + 1) if own else batch + negatives
-        working = 4 * (values + 4 * rows * model.entity_width + model.kept_scores * batch * negatives)
+        each = model.kept_scores + 6 * config.objective.filtered  # to look one up among the facts takes three numbers
+        working = 4 * (values + 4 * rows * model.entity_width + each * batch * negatives)
     elif config.training.engine == "plain" or not model.dot_product:
         # a gradient for each lookup and the product; the scores, their softmax and its gradient live at the same time
         working = 4 * (3 * values + model.kept_scores * scores)
