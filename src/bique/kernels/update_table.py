@@ -79,6 +79,23 @@ def update_table_(
     )
 
 
+@torch.no_grad()
+def update_rows_(
+    table: Float[Tensor, "rows width"],
+    state: State,
+    rule: Rule,
+    rate: Float[Tensor, ""],
+    gradient: Float[Tensor, "rows width"],
+) -> None:
+    """Of the rows that a sparse gradient holds: Adagrad leaves every other one as it is, Adam would not."""
+    assert rule.name == "adagrad"
+    gradient = gradient.coalesce()
+    rows, values = gradient.indices()[0], gradient.values()
+    sums = state.first[rows].addcmul_(values, values)
+    state.first[rows] = sums
+    table[rows] -= rate * values / sums.sqrt().add_(rule.eps)
+
+
 def update_table_plain_(
     table: Tensor,
     state: State,

@@ -152,6 +152,9 @@ def dots(
     return queries @ candidates.mT
 
 
-def lookup(table: Float[Tensor, "rows width"], ids: Int[Tensor, "batch"]) -> Float[Tensor, "batch width"]:
+def lookup(
+    table: Float[Tensor, "rows width"], ids: Int[Tensor, "batch"], sparse: bool = False
+) -> Float[Tensor, "batch width"]:
+    """`sparse`: the table's gradient holds these rows alone, not a zero for every other one."""
     # embedding, not indexing: its gradient is summed in a fixed order on every number of CPU threads
-    return functional.embedding(ids, table)
+    return functional.embedding(ids, table, sparse=sparse)

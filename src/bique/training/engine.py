@@ -3,13 +3,15 @@
     looked-up rows → queries → all candidates → gradients of the rows → one pass over each table
 
 Only the first and the fourth part know the model (`fronts.py`). The scores never enter autograd. A model without a dot
-product, and a loss over sampled negatives, goes through autograd whole, fused by torch.compile on a CUDA device. Tables
-and optimizer state are float32; the products run in the precision of the settings.
+product, and a loss over sampled negatives, goes through autograd whole, fused by torch.compile on a CUDA device; with
+negatives and Adagrad a CPU updates the looked-up rows alone, which gives the same tables. Tables and optimizer state are
+float32; the products run in the precision of the settings.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal, cast
 
@@ -23,7 +25,7 @@ from bique.kernels.precision import Precision, products_in
 from bique.kernels.score_slopes import Labels
 from bique.kernels.sum_rows import sum_rows
 from bique.kernels.tally import tally_
-from bique.kernels.update_table import Rule, State, update_table_
+from bique.kernels.update_table import Rule, State, update_rows_, update_table_
 from bique.models import Model
 from bique.shapes import Float
 from bique.training.fronts import (
@@ -53,12 +55,13 @@ class Engine:
         precision: Precision,
         kernels: bool,
     ) -> None:
-        self.config, self.model, self.optimizer, self.objective = config, model, optimizer, objective
-        self.kernels = kernels
+        # beside a large table a GPU's pass over all of it is a small part of a step (LOG.md), a CPU's is most of one
+        self.objective = replace(objective, sparse=not kernels and touches_few_rows(config, model))
+        self.config, self.model, self.optimizer, self.kernels = config, model, optimizer, kernels
         self.parameters = dict(model.named_parameters())
         self.beside = Beside(model.entity.device)
         self.front = self._choose_front()
-        self.terms = fused(objective.terms) if self.front is None and self.fuses else objective.terms
+        self.terms = fused(self.objective.terms) if self.front is None and self.fuses else self.objective.terms
         self.precision: Precision = "fp32" if self.front is None else precision
         if self.front is None and config.training.precision in ("bf16", "tf32"):
             raise UserError(
@@ -164,7 +167,7 @@ class Engine:
     def _update(self, batch: Batch, gradients: Gradients, table: Tensor | None) -> None:
         """`table`: the dense part of the entity table's gradient, when its rows were looked up."""
         # one-pass optimizers, torch's and ours, read a gradient as it lies in memory: a strided one would be misread
-        dense = {name: one.contiguous() for name, one in gradients.dense.items()}
+        dense = {name: one if one.is_sparse else one.contiguous() for name, one in gradients.dense.items()}
         gradients = gradients._replace(dense=dense)
         if self.kernels:
             self._update_by_kernels(batch, gradients, table)
@@ -202,7 +205,10 @@ class Engine:
     def _update_by_torch(self, batch: Batch, gradients: Gradients, table: Tensor | None) -> None:
         model = self.model
         for name, gradient in gradients.dense.items():
-            self.parameters[name].grad = gradient
+            if gradient.is_sparse:
+                update_rows_(self.parameters[name], self._state(name), self.rule, self.rate, gradient)
+            else:
+                self.parameters[name].grad = gradient
         if gradients.entities is not None and table is not None:
             ids = torch.cat((batch.heads, batch.tails))
             model.entity.grad = table.to(model.entity.dtype).index_add_(0, ids, gradients.entities)
@@ -218,6 +224,12 @@ class Engine:
 def _as_rows(values: Tensor) -> Tensor:
     """Any parameter as rows."""
     return values.reshape(-1, values.shape[-1]) if values.ndim else values.reshape(1, 1)
+
+
+def touches_few_rows(config: RunConfig, model: Model) -> bool:
+    """Whether a step changes no entity but those that it looks up."""
+    own_table = type(model).encode is Model.encode
+    return own_table and config.objective.negatives > 0 and config.optimizer.name == "adagrad"
 
 
 def make_rule(config: OptimizerConfig) -> Rule:

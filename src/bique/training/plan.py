@@ -9,6 +9,7 @@ from bique.graph import Graph
 from bique.kernels.all_candidates import SCORES
 from bique.kernels.precision import Precision
 from bique.models import Model
+from bique.training.engine import touches_few_rows
 
 _STATE_TABLES = {"adagrad": 1, "adam": 2}
 
@@ -42,7 +43,10 @@ def make_plan(
         own = config.objective.sampler != "shared"
         rows = batch * (negatives + 1) if own else batch + negatives
         each = model.kept_scores + 6 * config.objective.filtered  # to look one up among the facts takes three numbers
-        working = 4 * (values + 4 * rows * model.entity_width + each * batch * negatives)
+        on_cpu = config.training.engine == "fast" and model.entity.device.type == "cpu"
+        sparse = on_cpu and touches_few_rows(config, model)
+        gradients = values - (model.entity.numel() if sparse else 0)
+        working = 4 * (gradients + 4 * rows * model.entity_width + each * batch * negatives)
     elif config.training.engine == "plain" or not model.dot_product:
         # a gradient for each lookup and the product; the scores, their softmax and its gradient live at the same time
         working = 4 * (3 * values + model.kept_scores * scores)

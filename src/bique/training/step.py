@@ -51,6 +51,8 @@ class Objective:
     answer_counts: AnswerCounts | None = None
     known: KnownTails | None = None
     facts: KnownFacts | None = None
+    sparse: bool = False
+    """With negatives: whether the entity table's gradient holds the looked-up rows alone."""
 
     @classmethod
     def of(cls, config: RunConfig, graph: Graph, device: torch.device) -> Objective:
@@ -83,15 +85,14 @@ class Objective:
     def terms(self, model: Model, batch: Int[Tensor, "batch 3"]) -> Terms:
         heads, relations, tails = batch.unbind(1)
         entity_table, relation_table = model.encode()
-        head, relation = lookup(entity_table, heads), lookup(relation_table, relations)
+        head, relation = lookup(entity_table, heads, self.sparse), lookup(relation_table, relations)
         query = model.transform(head, relation)
         penalties = None
         if self.penalty.weight:
-            penalties = self.penalties(model, head, relation, lookup(entity_table, tails), query)
-        entities = entity_table[: model.num_entities]
+            penalties = self.penalties(model, head, relation, lookup(entity_table, tails, self.sparse), query)
         if self.loss.negatives:
-            return Terms(self._sampled(model, query, relation, entities, batch), penalties)
-        scores = model.similarity(query, entities)
+            return Terms(self._sampled(model, query, relation, entity_table, batch), penalties)
+        scores = model.similarity(query, entity_table[: model.num_entities])
         if self.known is None:
             return Terms(self.losses(scores, tails), penalties)
         labels, options = self.known.labels(tails, model.num_entities, scores.dtype), self.loss
@@ -124,9 +125,9 @@ class Objective:
     ) -> Float[Tensor, "batch candidates"]:
         """The target, then negatives drawn for the whole batch."""
         heads, relations, tails = batch.unbind(1)
-        target = model.similarity(query[:, None], lookup(entities, tails)[:, None])[:, 0]
+        target = model.similarity(query[:, None], lookup(entities, tails, self.sparse)[:, None])[:, 0]
         drawn = self._draw(model, tails, (self.loss.negatives,))
-        scores = torch.cat((target, model.similarity(query, lookup(entities, drawn))), dim=1)
+        scores = torch.cat((target, model.similarity(query, lookup(entities, drawn, self.sparse))), dim=1)
         return self._without_facts(scores, heads[:, None], relations, drawn)
 
     def _with_own(
@@ -136,14 +137,14 @@ class Objective:
         heads, relations, tails = batch.unbind(1)
         drawn = self._draw(model, tails, (len(tails), self.loss.negatives))
         candidates = torch.cat((tails[:, None], drawn), dim=1)
-        rows = lookup(entities, candidates.flatten()).unflatten(0, candidates.shape)
+        rows = lookup(entities, candidates.flatten(), self.sparse).unflatten(0, candidates.shape)
         if self.loss.sampler != "pairs":
             scores, wrong_heads = model.similarity(query[:, None], rows)[:, 0], heads[:, None]
         else:
             wrong_heads = self._draw(model, tails, drawn.shape)
             each = relation.repeat_interleave(drawn.shape[1], dim=0)
-            others = model.transform(lookup(entities, wrong_heads.flatten()), each).unflatten(0, drawn.shape)
-            queries = torch.cat((query[:, None], others), dim=1)
+            others = model.transform(lookup(entities, wrong_heads.flatten(), self.sparse), each)
+            queries = torch.cat((query[:, None], others.unflatten(0, drawn.shape)), dim=1)
             scores = model.similarity(queries[:, :, None], rows[:, :, None])[:, :, 0, 0]
         return self._without_facts(scores, wrong_heads, relations, drawn)
 

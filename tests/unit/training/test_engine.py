@@ -180,6 +180,36 @@ def test_ten_steps_with_negatives_are_ten_plain_steps(
     assert_same(found[1][0], found[0][0])
 
 
+@pytest.mark.parametrize("sampler", ["uniform", "pairs", "shared"])
+def test_adagrad_with_negatives_touches_no_row_but_those_looked_up(sampler: str, tiny_graph: Graph) -> None:
+    """So a step does not grow with the graph. Adam moves every row, and an encoded one depends on all."""
+    tree: dict[str, Any] = {
+        "dataset": "small",
+        "model": {"name": "complex", "units": 3},
+        "objective": {"negatives": 2, "sampler": sampler},
+        "penalty": {"weight": 0.1},
+        "training": {"batch_size": 2, "device": "cpu"},
+    }
+
+    def engine_of(**changes: Any) -> tuple[Session, Engine]:
+        session = Session(parse_config({**tree, **changes}), tiny_graph, torch.device("cpu"))
+        assert isinstance(session.stepper, EngineSteps)
+        return session, session.stepper.engine
+
+    session, engine = engine_of()
+    before = session.model.entity.detach().clone()
+    session.step()
+    moved = (session.model.entity != before).any(1)
+    assert 0 < moved.sum() <= 2 * 2 + 2 * 2 * 2 < len(before)
+    sums = session.optimizer.state[session.model.entity]["sum"]
+    assert torch.equal((sums > 0).any(1), moved)
+    assert engine.objective.sparse
+    assert not engine_of(optimizer={"name": "adam", "learning_rate": 0.01})[1].objective.sparse
+    encoded = {"name": "compgcn", "units": 16, "start": 8, "height": 4, "kernel": 3, "filters": 2}
+    if sampler != "pairs":
+        assert not engine_of(model=encoded)[1].objective.sparse
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_bf16_products_stay_near_and_tables_stay_float32(device: str, tiny_graph: Graph) -> None:
     if device == "cuda" and not torch.cuda.is_available():
