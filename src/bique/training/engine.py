@@ -4,8 +4,8 @@
 
 Only the first and the fourth part know the model (`fronts.py`). The scores never enter autograd. A model without a dot
 product, and a loss over sampled negatives, goes through autograd whole, fused by torch.compile on a CUDA device; with
-negatives and Adagrad a CPU updates the looked-up rows alone, which gives the same tables. Tables and optimizer state are
-float32; the products run in the precision of the settings.
+negatives and Adagrad a CPU updates the looked-up rows alone, which gives the same tables. Tables and optimizer state
+are float32; the products run in the precision of the settings.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Engine:
         precision: Precision,
         kernels: bool,
     ) -> None:
-        # beside a large table a GPU's pass over all of it is a small part of a step (LOG.md), a CPU's is most of one
+        # a GPU's pass over the whole table is a small part of a step (LOG.md), a CPU's may be most of it
         self.objective = replace(objective, sparse=not kernels and touches_few_rows(config, model))
         self.config, self.model, self.optimizer, self.kernels = config, model, optimizer, kernels
         self.parameters = dict(model.named_parameters())
