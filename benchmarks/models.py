@@ -41,12 +41,11 @@ def compared_with(objective: ObjectiveConfig) -> str:
     if not objective.negatives:
         return "all entities, 1-N" if objective.one_to_n else "all entities"
     sampler = "" if objective.sampler == "uniform" else f", {objective.sampler}"
-    return f"{objective.negatives:,} negatives{sampler}"
+    return f"{objective.negatives:,} negatives{sampler}{', filtered' if objective.filtered else ''}"
 
 
 def markdown(record: dict[str, Any]) -> str:
-    """The table of the documentation, which a test makes anew from the file."""
-    where = f"{record['dataset']}, {record['hardware']}, torch {record['torch']}"
+    where = f"{record['dataset']}, {record['hardware']}, torch {record['torch']}, median of {record['steps']} steps"
     lines = [
         f"| {where} | a query is compared with | batch | step | per query | BiQUE = 1 |",
         "|---|---|---|---|---|---|",

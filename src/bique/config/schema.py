@@ -40,7 +40,7 @@ class ObjectiveConfig(Section):
     the direction whose wrong answers are less often true (Wang et al., 2014). pairs: head and tail of a negative are
     both drawn, as RotH was published."""
     filtered: bool = False
-    """Whether a negative that is a fact of train is left out, as RotatE was published; else it counts as wrong."""
+    """Whether a negative that is a fact of train costs nothing, as RotatE was published; else it counts as wrong."""
     margin: NotNegative = 6.0
     """γ of margin and self_adversarial."""
     temperature: NotNegative = 1.0
@@ -50,6 +50,11 @@ class ObjectiveConfig(Section):
     def one_to_n(self) -> bool:
         """Whether a training example is a query with all of its known tails, not a triple."""
         return self.loss in ("binary", "shared_softmax")
+
+    def lookups(self, batch: int) -> int:
+        """Entities that a batch looks up, each as often as it does; 0 without negatives, when it sees all."""
+        drawn = self.negatives if self.sampler == "shared" else batch * self.negatives
+        return (2 * batch + drawn * (2 if self.sampler == "pairs" else 1)) if self.negatives else 0
 
     @model_validator(mode="after")
     def makes_sense(self) -> ObjectiveConfig:

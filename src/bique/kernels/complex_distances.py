@@ -12,7 +12,7 @@ from bique.shapes import Float
 
 # rows and reals of the differences held at once by the plain path: what a processor's cache holds, or many
 ROWS_AT_ONCE, AT_ONCE, AT_ONCE_ELSEWHERE = 256, 1 << 20, 1 << 24
-# of distances rows and columns, of directions rows and numbers: what was fastest (LOG.md)
+# of distances rows and columns, of directions rows and numbers (what else was tried: LOG.md)
 TILE, DIRECTION_TILE = (64, 32), (16, 64)
 UNROLLED = 4
 """Turns of a loop whose loads are under way at once."""

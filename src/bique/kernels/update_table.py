@@ -91,9 +91,9 @@ def update_rows_(
     assert rule.name == "adagrad"
     gradient = gradient.coalesce()
     rows, values = gradient.indices()[0], gradient.values()
-    sums = state.first[rows].addcmul_(values, values)
-    state.first[rows] = sums
-    table[rows] -= rate * values / sums.sqrt().add_(rule.eps)
+    taken, sums = table[rows], state.first[rows]
+    update_table_plain_(taken, State(sums), rule, rate, None, values, None)
+    table[rows], state.first[rows] = taken, sums
 
 
 def update_table_plain_(

@@ -155,6 +155,6 @@ def dots(
 def lookup(
     table: Float[Tensor, "rows width"], ids: Int[Tensor, "batch"], sparse: bool = False
 ) -> Float[Tensor, "batch width"]:
-    """`sparse`: the table's gradient holds these rows alone, not a zero for every other one."""
-    # embedding, not indexing: its gradient is summed in a fixed order on every number of CPU threads
+    """`sparse`: the table's gradient is a list of these rows, which whoever uses it adds up."""
+    # embedding, not indexing: its dense gradient is summed in a fixed order on every number of CPU threads
     return functional.embedding(ids, table, sparse=sparse)

@@ -4,8 +4,8 @@
 
 Only the first and the fourth part know the model (`fronts.py`). The scores never enter autograd. A model without a dot
 product, and a loss over sampled negatives, goes through autograd whole, fused by torch.compile on a CUDA device; with
-negatives and Adagrad a CPU updates the looked-up rows alone, which gives the same tables. Tables and optimizer state
-are float32; the products run in the precision of the settings.
+negatives and Adagrad a CPU updates the looked-up rows alone, where they are few: the tables are the same to rounding.
+Tables and optimizer state are float32; the products run in the precision of the settings.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class Engine:
         precision: Precision,
         kernels: bool,
     ) -> None:
-        # a GPU's pass over the whole table is a small part of a step (LOG.md), a CPU's may be most of it
         self.objective = replace(objective, sparse=not kernels and touches_few_rows(config, model))
         self.config, self.model, self.optimizer, self.kernels = config, model, optimizer, kernels
         self.parameters = dict(model.named_parameters())
@@ -227,9 +226,13 @@ def _as_rows(values: Tensor) -> Tensor:
 
 
 def touches_few_rows(config: RunConfig, model: Model) -> bool:
-    """Whether a step changes no entity but those that it looks up."""
-    own_table = type(model).encode is Model.encode
-    return own_table and config.objective.negatives > 0 and config.optimizer.name == "adagrad"
+    """Whether a step changes only entities that it looks up, so few of them that passing over the table takes longer.
+
+    On a GPU that pass is a small part of a step (LOG.md).
+    """
+    alone = config.optimizer.name == "adagrad" and type(model).encode is Model.encode
+    lookups = config.objective.lookups(config.training.batch_size)
+    return alone and model.entity.device.type == "cpu" and 0 < 4 * lookups < len(model.entity)
 
 
 def make_rule(config: OptimizerConfig) -> Rule:

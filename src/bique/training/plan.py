@@ -40,11 +40,9 @@ def make_plan(
     if negatives:
         # the rows of target and negatives, and what autograd keeps of them
         batch = min(config.training.batch_size, 2 * len(graph.train))
-        own = config.objective.sampler != "shared"
-        rows = batch * (negatives + 1) if own else batch + negatives
+        rows = config.objective.lookups(batch)
         each = model.kept_scores + 6 * config.objective.filtered  # to look one up among the facts takes three numbers
-        on_cpu = config.training.engine == "fast" and model.entity.device.type == "cpu"
-        sparse = on_cpu and touches_few_rows(config, model)
+        sparse = config.training.engine == "fast" and touches_few_rows(config, model)
         gradients = values - (model.entity.numel() if sparse else 0)
         working = 4 * (gradients + 4 * rows * model.entity_width + each * batch * negatives)
     elif config.training.engine == "plain" or not model.dot_product:

@@ -151,7 +151,7 @@ class Objective:
     def _without_facts(
         self, scores: Float[Tensor, "batch candidates"], heads: Tensor, relations: Tensor, tails: Tensor
     ) -> Float[Tensor, "batch candidates"]:
-        """If asked for, a negative that is a fact of train gets a score that no loss minds."""
+        """If asked for, a negative that is a fact of train gets a score that costs nothing."""
         if self.facts is None:
             return scores
         facts = self.facts.hold(heads, relations[:, None], tails)
