@@ -73,7 +73,7 @@ class Gradients(NamedTuple):
     relations: Float[Tensor, "batch relation_width"] | None
     """Of the looked-up relations."""
     dense: Mapping[str, Tensor]
-    """Of whole parameters, by name."""
+    """Of whole parameters, by name; the entity table's may be sparse (`touches_few_rows`)."""
 
 
 @runtime_checkable

@@ -200,6 +200,12 @@ def test_adagrad_with_negatives_touches_no_row_but_those_looked_up(sampler: str,
         return session, session.stepper.engine
 
     session, engine = engine_of()
+    training = {**tree["training"], "engine": "plain"}
+    plain = Session(parse_config({**tree, "training": training}), tiny_graph, torch.device("cpu"))
+    for _ in range(10):
+        session.step()
+        plain.step()
+    assert_same(session.model, plain.model)
     session.optimizer.state[session.model.entity]["sum"].fill_(float("nan"))
     session.step()
     touched = session.model.entity.isnan().any(1).sum()
