@@ -7,9 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bique.config.models import CompGCNConfig
+from bique.kernels.messages import Composition, Messages, compose
 from bique.models.conve import ConvE
 from bique.models.layers import BIAS_WIDTH
-from bique.models.model import Size, lookup
+from bique.models.model import Size
 from bique.shapes import Float
 
 
@@ -25,12 +26,14 @@ class CompGCN(ConvE):
     def __init__(self, config: CompGCNConfig, size: Size, generator: torch.Generator) -> None:
         super().__init__(config, size, generator, start=config.start)
         assert size.facts is not None, "messages pass along facts"
-        self.start, self.composition, self.message_dropout = config.start, config.composition, config.message_dropout
-        facts = torch.as_tensor(size.facts).long()
-        half = len(facts) // 2  # the facts, then their inverted ones
-        for name, part in (("incoming", facts[:half]), ("outgoing", facts[half:])):
-            self.register_buffer(name, part, persistent=False)
-            self.register_buffer(f"{name}_weight", _edge_weights(part, size.num_entities), persistent=False)
+        self.start, self.message_dropout = config.start, config.message_dropout
+        self.composition: Composition = config.composition
+        edges = torch.as_tensor(size.facts).long()
+        half = len(edges) // 2  # the facts, then their inverted ones, whose messages arrive apart
+        weights = torch.cat([_edge_weights(part, size.num_entities) for part in (edges[:half], edges[half:])])
+        edges = torch.cat((edges[:half], edges[half:] + torch.tensor([0, 0, size.num_entities])))
+        sizes = size.num_entities, size.num_relations, 2 * size.num_entities
+        self.messages = Messages(edges, weights, sizes=sizes, composition=config.composition)
         self.itself = nn.Parameter(torch.randn(config.start, generator=generator) * config.initial_scale)
         shape = config.start, config.units
         self.weights = nn.ParameterList([torch.empty(shape) for _ in range(4)])
@@ -57,25 +60,16 @@ class CompGCN(ConvE):
         super().load_tables(tables)
 
     def _propagate(self) -> tuple[Tensor, Tensor]:
-        rows, bias = self.entity[:, : self.start], self.entity[:, self.start :]
+        rows, bias = self.entity[: self.num_entities, : self.start], self.entity[:, self.start :]
         x, z, own = (self._spectrum(one) for one in (rows, self.relation, self.itself))
         into, out, itself, of_relations = self.weights
-        total = self._from_spectrum(self._compose(x, own)) @ itself
-        for direction, weight in (("incoming", into), ("outgoing", out)):
-            arrived = self._from_spectrum(self._messages(x, z, direction)) @ weight
-            total = total + functional.dropout(arrived, self.message_dropout, self.training)
-        rows = torch.tanh(self.node_norm(total[: self.num_entities] / 3))
+        arrived = self._from_spectrum(self.messages(x, z)).unflatten(0, (2, -1)) @ torch.stack((into, out))
+        arrived = functional.dropout(arrived, self.message_dropout, self.training).sum(0)
+        total = arrived + self._from_spectrum(compose(self.composition, x, own)) @ itself
+        rows = torch.tanh(self.node_norm(total / 3))
         rows = functional.pad(rows, (0, 0, 0, len(self.entity) - self.num_entities))
         width = functional.pad(bias, (0, BIAS_WIDTH - bias.shape[1]))
         return torch.cat((rows, width), dim=1), self.relation @ of_relations
-
-    def _messages(self, x: Tensor, z: Tensor, direction: str) -> Tensor:
-        """Σ over the edges into each entity; of spectra, if there are any."""
-        edges, weights = getattr(self, direction), getattr(self, f"{direction}_weight")
-        heads, relations, tails = edges.unbind(1)
-        # a relation has thousands of edges: `lookup` sums its gradient in parallel, indexing one after the other
-        message = self._compose(lookup(x, heads), lookup(z, relations)) * weights[:, None]
-        return torch.zeros_like(x).index_add(0, tails, message)
 
     def _spectrum(self, rows: Tensor) -> Tensor:
         """A correlation is a product of spectra, so it is rows that are transformed there and sums back, not edges."""
@@ -86,18 +80,7 @@ class CompGCN(ConvE):
     def _from_spectrum(self, rows: Tensor) -> Tensor:
         if self.composition != "correlate":
             return rows
-        return torch.fft.irfft(_as_complex(rows), n=self.start)
-
-    def _compose(self, x: Tensor, z: Tensor) -> Tensor:
-        if self.composition == "subtract":
-            return x - z
-        if self.composition == "multiply":
-            return x * z
-        return torch.view_as_real(_as_complex(x).conj() * _as_complex(z)).flatten(-2)
-
-
-def _as_complex(rows: Tensor) -> Tensor:
-    return torch.view_as_complex(rows.unflatten(-1, (-1, 2)))
+        return torch.fft.irfft(torch.view_as_complex(rows.unflatten(-1, (-1, 2))), n=self.start)
 
 
 def _edge_weights(edges: Tensor, num_entities: int) -> Tensor:

@@ -14,23 +14,29 @@ from bique.shapes import Float
 
 
 class RotatE(Model):
-    """score(h, r, t) = −Σ |h·r − t| over complex numbers, with r = exp(iθ): a row of a relation is its angles θ.
+    """score(h, r, t) = −Σ |h·r − t| over complex numbers, with r = exp(iτθ): a row of a relation is its angles θ
 
-    The margin γ of the published score belongs to the loss.
+    With τ, a row starts as large as an entity's, as published: then one learning rate suits both. The published margin
+    γ belongs to the loss.
     """
 
     dot_product = False
+    turn: Tensor
 
     def __init__(self, config: RotatEConfig, size: Size, generator: torch.Generator) -> None:
         super().__init__(size, 2 * config.units, config.units, config.initial_scale, generator)
+        largest = math.sqrt(3) * config.initial_scale  # of even numbers with an entity's standard deviation
+        # kept with the tables: their angles mean nothing without it
+        self.register_buffer("turn", torch.tensor(math.pi / largest))
         with torch.no_grad():
-            self.relation.uniform_(-math.pi, math.pi, generator=generator)
+            self.relation.uniform_(-largest, largest, generator=generator)
 
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch units"]
     ) -> Float[Tensor, "batch width"]:
         x, y = head.unflatten(-1, (-1, 2)).unbind(-1)
-        cosine, sine = relation.cos(), relation.sin()
+        angles = relation * self.turn
+        cosine, sine = angles.cos(), angles.sin()
         return torch.stack((x * cosine - y * sine, x * sine + y * cosine), dim=-1).flatten(-2)
 
     def similarity(

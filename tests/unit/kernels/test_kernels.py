@@ -17,6 +17,7 @@ from bique.kernels.complex_distances import (
     directions,
     trained_distances,
 )
+from bique.kernels.messages import Composition, Messages, compose
 from bique.kernels.row_product import GroupPenalty, RowProduct, RowProductKernel
 from bique.kernels.score_slopes import Labels, score_slopes, score_slopes_plain
 from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
@@ -321,3 +322,52 @@ def test_complex_distances_are_an_operation_as_torch_wants_it(shape: tuple[int, 
         (directions, (queries.detach(), candidates.detach(), drawn(*shape))),
     ):
         torch.library.opcheck(operation, inputs)
+
+
+GRAPH = torch.tensor([(0, 0, 3), (1, 0, 3), (0, 1, 4), (2, 0, 4), (2, 0, 4), (1, 1, 0)] + [(4, 0, 1)] * 150)
+"""Of 5 sources, 3 labels and 6 places: one edge twice, places that nothing reaches, and more edges than a share."""
+
+
+def messages_of(composition: Composition, device: str = "cpu") -> Messages:
+    weights = torch.rand(len(GRAPH), generator=torch.Generator().manual_seed(1))
+    return Messages(GRAPH, weights, sizes=(5, 3, 6), composition=composition).to(device)
+
+
+@pytest.mark.parametrize("composition", ["subtract", "multiply", "correlate"])
+def test_messages_have_the_sums_and_gradients_of_a_row_per_edge(composition: Composition) -> None:
+    messages = messages_of(composition).double()
+    x, z, slopes = drawn(5, 6).requires_grad_(), drawn(3, 6, seed=1).requires_grad_(), drawn(6, 6, seed=2)
+    weight = torch.zeros(len(GRAPH), dtype=torch.float64)
+    weight[GRAPH[:, 2].sort(stable=True).indices] = messages.to_places.weight
+    rows = compose(composition, x[GRAPH[:, 0]], z[GRAPH[:, 1]]) * weight[:, None]
+    expected = torch.zeros(6, 6, dtype=torch.float64).index_add(0, GRAPH[:, 2], rows)
+    found = messages(x, z)
+    torch.testing.assert_close(found, expected)
+    assert (found[[2, 5]] == 0).all(), "nothing arrives there"
+    gradients = torch.autograd.grad(found, (x, z), slopes)
+    for mine, its in zip(gradients, torch.autograd.grad(expected, (x, z), slopes), strict=True):
+        torch.testing.assert_close(mine, its)
+
+
+def test_a_correlation_multiplies_by_the_conjugate() -> None:
+    x, z = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]])
+    assert compose("correlate", x, z).tolist() == [[13.0, -1.0]], "(1 − 2i)(3 + 5i) = 13 − i"
+
+
+@pytest.mark.parametrize("composition", ["subtract", "multiply", "correlate"])
+@pytest.mark.parametrize("width", [2, 10, 300], ids=["two", "no power of two", "several blocks"])
+def test_message_kernel_has_the_plain_sums(composition: Composition, width: int, kernel_device: torch.device) -> None:
+    messages = messages_of(composition, str(kernel_device))
+    one, other = (drawn(6, width, seed=seed).float().to(kernel_device) for seed in (3, 4))
+    assert not messages.to_places.whole, "a place with more edges than a share"
+    for route in (messages.to_places, messages.to_sources, messages.to_labels):
+        for product in messages.products:
+            torch.testing.assert_close(route.sums(product, one, other), route.sums_plain(product, one, other))
+
+
+def test_messages_are_summed_piece_by_piece_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, z = drawn(5, 4), drawn(3, 4, seed=1)
+    messages = messages_of("multiply").double()
+    whole = messages(x, z)
+    monkeypatch.setattr("bique.kernels.messages.PLAIN_AT_ONCE", 4)
+    torch.testing.assert_close(messages(x, z), whole)

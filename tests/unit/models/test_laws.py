@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bique.config import BiQUEConfig, parse_config
+from bique.errors import UserError
 from bique.models import MODELS, BiQUE, Model, Size
 
 
@@ -92,7 +93,7 @@ def test_rotate_composes_and_inverts_by_adding_angles() -> None:
 def test_rotate_sums_the_moduli_of_differences() -> None:
     model = made("rotate", units=5)
     h, t = (torch.view_as_complex(model.entity[[i]].view(1, 5, 2)) for i in (1, 3))
-    expected = -(h * torch.exp(1j * model.relation[[2]]) - t).abs().sum(1)
+    expected = -(h * torch.exp(1j * model.turn * model.relation[[2]]) - t).abs().sum(1)
     found = model.score(torch.tensor([1]), torch.tensor([2]), torch.tensor([3]))
     torch.testing.assert_close(found, expected)
 
@@ -100,8 +101,24 @@ def test_rotate_sums_the_moduli_of_differences() -> None:
 def test_rotate_is_symmetric_for_angles_of_half_a_turn() -> None:
     model = made("rotate", units=5)
     with torch.no_grad():
-        model.relation[0] = torch.pi * torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0])
+        model.relation[0] = torch.pi / model.turn * torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0])
     torch.testing.assert_close(every(model, 0), every(model, 0).T)
+
+
+def test_rotates_angles_start_anywhere_and_its_rows_as_large_as_an_entitys() -> None:
+    model = made("rotate", units=1000, initial_scale=0.01)
+    angles = model.turn * model.relation.detach()
+    assert angles.abs().max() <= torch.pi * (1 + 1e-6)
+    assert angles.histc(8, -torch.pi, torch.pi).min() > 0.8 * angles.numel() / 8, "no direction is left out"
+    assert model.relation.std().item() == pytest.approx(model.entity[:6].std().item(), rel=0.1)
+
+
+def test_rotate_refuses_angles_that_another_version_kept_as_they_are() -> None:
+    model = made("rotate", units=5)
+    tables = model.tables()
+    tables.pop("turn")
+    with pytest.raises(UserError, match="another version"):
+        model.load_tables(tables)
 
 
 def test_duale_moves_rigidly() -> None:
