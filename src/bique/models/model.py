@@ -44,7 +44,7 @@ class Factors(NamedTuple):
 
 
 class Model(nn.Module, ABC):
-    """Tables of float32 rows: `entity` (padded to a multiple of 128 rows) and `relation` (inverse ones included)."""
+    """Tables of float32 rows: `entity` (padded to a multiple of 128 rows) and `relation` (mostly with inverse ones)."""
 
     dot_product: ClassVar[bool] = True
     """Whether the similarity is the dot product of rows: then the engine never builds a graph over the scores."""
@@ -105,6 +105,11 @@ class Model(nn.Module, ABC):
     def entities(self) -> Float[Tensor, "entities width"]:
         """The rows that stand for an entity, without the padding."""
         return self.encode()[0][: self.num_entities]
+
+    @property
+    def relations(self) -> Float[Tensor, "num_relations relation_width"]:
+        """A row for every relation, then for every inverse one."""
+        return self.encode()[1]
 
     def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch query_width"]:
         entity, relation = self.encode()

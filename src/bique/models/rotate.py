@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from bique.config.models import RotatEConfig
 from bique.kernels.complex_distances import complex_distances
@@ -16,8 +16,8 @@ from bique.shapes import Float
 class RotatE(Model):
     """score(h, r, t) = −Σ |h·r − t| over complex numbers, with r = exp(iτθ): a row of a relation is its angles θ
 
-    With τ, a row starts as large as an entity's, as published: then one learning rate suits both. The published margin
-    γ belongs to the loss.
+    As published, an inverse relation has no row of its own but turns back, and rows start as large as entities': with
+    that τ one learning rate suits both. The published margin γ belongs to the loss.
     """
 
     dot_product = False
@@ -26,17 +26,21 @@ class RotatE(Model):
     def __init__(self, config: RotatEConfig, size: Size, generator: torch.Generator) -> None:
         super().__init__(size, 2 * config.units, config.units, config.initial_scale, generator)
         largest = math.sqrt(3) * config.initial_scale  # of even numbers with an entity's standard deviation
+        rows = torch.empty(size.num_relations // 2, config.units).uniform_(-largest, largest, generator=generator)
+        self.relation = nn.Parameter(rows)
         # kept with the tables: their angles mean nothing without it
         self.register_buffer("turn", torch.tensor(math.pi / largest))
-        with torch.no_grad():
-            self.relation.uniform_(-largest, largest, generator=generator)
+
+    def encode(self) -> tuple[Float[Tensor, "rows width"], Float[Tensor, "num_relations units"]]:
+        """Relations as angles, then those of the inverse ones."""
+        angles = self.turn * self.relation
+        return self.entity, torch.cat((angles, -angles))
 
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch units"]
     ) -> Float[Tensor, "batch width"]:
         x, y = head.unflatten(-1, (-1, 2)).unbind(-1)
-        angles = relation * self.turn
-        cosine, sine = angles.cos(), angles.sin()
+        cosine, sine = relation.cos(), relation.sin()
         return torch.stack((x * cosine - y * sine, x * sine + y * cosine), dim=-1).flatten(-2)
 
     def similarity(

@@ -26,7 +26,7 @@ def export_embeddings(run: Run, destination: Path, what: str = "entities") -> li
     if what == "entities":
         table, names = model.entities.numpy(), list(run.names.entities)
     elif what == "relations":
-        table = model.relation.detach().numpy()
+        table = model.relations.detach().numpy()
         names = [run.names.relation_name(i) for i in range(run.names.num_directed_relations)]
     else:
         raise unknown("table", what, ("entities", "relations"))

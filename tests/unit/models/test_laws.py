@@ -84,7 +84,7 @@ def test_transe_measures_the_distance(norm: str) -> None:
 def test_rotate_composes_and_inverts_by_adding_angles() -> None:
     model = made("rotate", units=5)
     head = model.entity[:6]
-    first, second = (model.relation[[i]].expand(6, -1) for i in (0, 1))
+    first, second = (model.relations[[i]].expand(6, -1) for i in (0, 1))
     twice = model.transform(model.transform(head, first), second)
     torch.testing.assert_close(twice, model.transform(head, first + second))
     torch.testing.assert_close(model.transform(model.transform(head, first), -first), head)
@@ -93,7 +93,7 @@ def test_rotate_composes_and_inverts_by_adding_angles() -> None:
 def test_rotate_sums_the_moduli_of_differences() -> None:
     model = made("rotate", units=5)
     h, t = (torch.view_as_complex(model.entity[[i]].view(1, 5, 2)) for i in (1, 3))
-    expected = -(h * torch.exp(1j * model.turn * model.relation[[2]]) - t).abs().sum(1)
+    expected = -(h * torch.exp(1j * model.relations[[2]]) - t).abs().sum(1)
     found = model.score(torch.tensor([1]), torch.tensor([2]), torch.tensor([3]))
     torch.testing.assert_close(found, expected)
 
@@ -105,9 +105,17 @@ def test_rotate_is_symmetric_for_angles_of_half_a_turn() -> None:
     torch.testing.assert_close(every(model, 0), every(model, 0).T)
 
 
+def test_rotates_inverse_relations_turn_back() -> None:
+    """So a question for the head is the question for the tail, asked from the other side."""
+    model = made("rotate", units=5, relations=6)
+    assert model.tables()["relation"].shape == (3, 5)
+    for relation in range(3):
+        torch.testing.assert_close(every(model, relation), every(model, relation + 3).T)
+
+
 def test_rotates_angles_start_anywhere_and_its_rows_as_large_as_an_entitys() -> None:
     model = made("rotate", units=1000, initial_scale=0.01)
-    angles = model.turn * model.relation.detach()
+    angles = model.relations.detach()
     assert angles.abs().max() <= torch.pi * (1 + 1e-6)
     assert angles.histc(8, -torch.pi, torch.pi).min() > 0.8 * angles.numel() / 8, "no direction is left out"
     assert model.relation.std().item() == pytest.approx(model.entity[:6].std().item(), rel=0.1)

@@ -181,3 +181,25 @@ def test_exported_tables_hold_the_embeddings_with_their_names(run: Run, tmp_path
     np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=np.float32), model.relation.numpy())
     with pytest.raises(UserError, match=r"choose one of \.npy"):
         export_embeddings(run, tmp_path / "e.xlsx")
+
+
+CONVOLVED = {"units": 16, "height": 4, "kernel": 3, "filters": 2}
+
+
+@pytest.mark.parametrize("model", [{"name": "rotate", "units": 4}, {"name": "compgcn", "start": 8, **CONVOLVED}])
+def test_relations_are_exported_as_the_model_uses_them(
+    model: dict[str, object], small_graph: Graph, tmp_path: Path
+) -> None:
+    """RotatE keeps no inverse relations, and CompGCN's get their width by a product: tables alone would not do."""
+    graph = small_graph.save(tmp_path / "graph")
+    tree = {"graph": str(tmp_path / "graph"), "model": model, "penalty": {"weight": 0.0}}
+    config = parse_config({**tree, "training": {"epochs": 1, "device": "cpu"}})
+    run = Run.create(config, graph, tmp_path / "run")
+    train(run, graph)
+    export_embeddings(run, tmp_path / "r.npy", "relations")
+    names = (tmp_path / "r.names.txt").read_text(encoding="utf-8").splitlines()
+    found, (trained, _) = np.load(tmp_path / "r.npy"), run.model()
+    assert len(found) == len(names) == 6
+    heads, relations = torch.arange(6), torch.arange(6)
+    queries = trained.transform(trained.entities[heads], torch.from_numpy(found)[relations])
+    torch.testing.assert_close(queries, trained.query(heads, relations))
