@@ -60,6 +60,9 @@ class TransEConfig(ModelSection):
 
 class RotatEConfig(ModelSection):
     name: Literal["rotate"]
+    initial_scale: Above0 = 0.1
+    """Standard deviation of the numbers every table starts from. A step of the size ε turns an angle by ε·π/(√3·this),
+    so it belongs to the learning rate; published are (margin + 2)/(√3·units) and 5e-5."""
     units: Positive = 128
     """Complex numbers per entity; a relation has as many angles."""
 

@@ -28,6 +28,13 @@ def can_use_triton(device: torch.device) -> bool:
     return triton is not None and (device.type == "cuda" or interpreting)
 
 
+def have_kernel(*tables: torch.Tensor) -> bool:
+    """Whether tables can go through a kernel for float32 outside of training, too, where nobody asked before."""
+    device = tables[0].device
+    alike = all(table.dtype == torch.float32 for table in tables)
+    return alike and can_use_triton(device) and why_no_triton(device) is None
+
+
 @cache
 def why_no_triton(device: torch.device) -> str | None:
     """A sentence when a CUDA device cannot run the kernels; None when it can, and on the CPU, which needs none."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from bique.kernels.backend import can_use_triton, jit, tl, why_no_triton
+from bique.kernels.backend import have_kernel, jit, tl
 from bique.shapes import Float
 
 # rows and reals of the differences held at once by the plain path: what a processor's cache holds, or many
@@ -40,7 +40,7 @@ def _between_tables(queries: Float[Tensor, "batch width"], candidates: Float[Ten
     assert queries.shape[1] == candidates.shape[1], "rows of one width"
     assert queries.shape[1] % 2 == 0, "rows of complex numbers"
     assert queries.dtype == candidates.dtype, "rows of one precision"
-    if not _has_kernel(queries, candidates):
+    if not have_kernel(queries, candidates):
         return _distances_plain(queries, candidates)
     # number by number, so that neighbours in a tile are neighbours in memory
     turned = queries.mT.contiguous(), candidates.mT.contiguous()
@@ -63,7 +63,7 @@ def trained_distances(queries: Tensor, candidates: Tensor) -> Tensor:
 @torch.library.custom_op("bique::complex_directions", mutates_args=())
 def directions(rows: Tensor, others: Tensor, weights: Tensor) -> Tensor:
     """Of each row r: Σ w·(r − o)/|r − o| over all others, complex number by complex number; 0 where they meet."""
-    if not _has_kernel(rows, others):
+    if not have_kernel(rows, others):
         return _directions_plain(rows, others, weights)
     numbers, (up, across) = rows.shape[1] // 2, DIRECTION_TILE
     tiles = -(-len(rows) // up), -(-numbers // across)
@@ -94,11 +94,6 @@ trained_distances.register_autograd(
     ),
     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
 )
-
-
-def _has_kernel(rows: Tensor, others: Tensor) -> bool:
-    device = rows.device
-    return rows.dtype == others.dtype == torch.float32 and can_use_triton(device) and why_no_triton(device) is None
 
 
 def complex_distances_plain(queries: Tensor, candidates: Tensor) -> Tensor:

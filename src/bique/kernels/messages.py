@@ -7,14 +7,16 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from bique.kernels.backend import can_use_triton, jit, tl
+from bique.kernels.backend import have_kernel, jit, tl
 from bique.shapes import Float, Int
 
 Composition = Literal["subtract", "multiply", "correlate"]
 """Of two rows x and z: x − z, x·z, or conj(x)·z over complex numbers, real and imaginary parts in turn."""
+Product = Literal["first", "-first", "first - second", "first * second", "conjugate * second", "complex product"]
 # what is summed for the messages, for the gradient of x (from slopes s and z) and for that of z (from s and x)
-PRODUCTS = {
+PRODUCTS: dict[Composition, tuple[Product, Product, Product]] = {
     "subtract": ("first - second", "first", "-first"),
     "multiply": ("first * second", "first * second", "first * second"),
     "correlate": ("conjugate * second", "conjugate * second", "complex product"),
@@ -48,7 +50,7 @@ class Messages(nn.Module):
     ) -> None:
         """`edges`: source, label and place; `sizes`: how many there are of each."""
         super().__init__()
-        self.products = PRODUCTS[composition]
+        self.sizes, self.composition, self.products = sizes, composition, PRODUCTS[composition]
         source, label, place = edges.unbind(1)
         self.to_places = Route(place, source, label, weights, sizes[2])
         self.to_sources = Route(source, place, label, weights, sizes[0])
@@ -57,6 +59,9 @@ class Messages(nn.Module):
     def forward(
         self, x: Float[Tensor, "sources width"], z: Float[Tensor, "labels width"]
     ) -> Float[Tensor, "places width"]:
+        assert (len(x), len(z)) == self.sizes[:2], "a row for every source and label"
+        assert x.shape[1] == z.shape[1], "rows of one width"
+        assert self.composition != "correlate" or x.shape[1] % 2 == 0, "rows of complex numbers"
         return _Sum.apply(x, z, self)  # type: ignore[no-any-return]
 
 
@@ -91,14 +96,14 @@ class Route(nn.Module):
         self.whole = int(shares.max()) == 1
         """Whether none has so many edges that it takes more than one share."""
 
-    def sums(self, product: str, a: Tensor, b: Tensor) -> Float[Tensor, "targets width"]:
+    def sums(self, product: Product, a: Tensor, b: Tensor) -> Float[Tensor, "targets width"]:
         """Σ w·product(a[first], b[second]) over the edges of each target."""
-        if not (can_use_triton(a.device) and a.dtype == b.dtype == torch.float32):
+        if not have_kernel(a, b):
             return self.sums_plain(product, a, b)
         found = _summed(product, a.contiguous(), b.contiguous(), self.starts, (self.first, self.second, self.weight))
         return found if self.whole else _summed("first", found, found, self.shares, None)
 
-    def sums_plain(self, product: str, a: Tensor, b: Tensor) -> Float[Tensor, "targets width"]:
+    def sums_plain(self, product: Product, a: Tensor, b: Tensor) -> Float[Tensor, "targets width"]:
         found = a.new_zeros(len(self.shares) - 1, a.shape[1])
         for some in _slices(len(self.target), max(1, PLAIN_AT_ONCE // max(1, a.shape[1]))):
             rows = _product(product, a[self.first[some]], b[self.second[some]])
@@ -114,7 +119,10 @@ class _Sum(torch.autograd.Function):
         return messages.to_places.sums(messages.products[0], x, z)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *slopes: Tensor
+    ) -> tuple[Tensor, Tensor, None]:
         x, z = ctx.saved_tensors
         messages = ctx.messages
         to_x = messages.to_sources.sums(messages.products[1], slopes[0], z)
@@ -125,7 +133,7 @@ def _slices(total: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, total, size))
 
 
-def _product(product: str, a: Tensor, b: Tensor) -> Tensor:
+def _product(product: Product, a: Tensor, b: Tensor) -> Tensor:
     if product == "first - second":
         return a - b
     if product == "first * second":
@@ -139,7 +147,7 @@ def _product(product: str, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _summed(
-    product: str, a: Tensor, b: Tensor, starts: Tensor, edges: tuple[Tensor, Tensor, Tensor] | None
+    product: Product, a: Tensor, b: Tensor, starts: Tensor, edges: tuple[Tensor, Tensor, Tensor] | None
 ) -> Float[Tensor, "runs width"]:
     """One sum for each run between two of `starts`; without edges, of the rows of `a` themselves."""
     runs, width = len(starts) - 1, a.shape[1]

@@ -21,6 +21,7 @@ class CompGCN(ConvE):
     acts once on the sums, not on every message.
     """
 
+    encodes_entities = True
     needs_facts = True
 
     def __init__(self, config: CompGCNConfig, size: Size, generator: torch.Generator) -> None:

@@ -14,10 +14,10 @@ from bique.shapes import Float
 
 
 class RotatE(Model):
-    """score(h, r, t) = −Σ |h·r − t| over complex numbers, with r = exp(iτθ): a row of a relation is its angles θ
+    """score(h, r, t) = −Σ |h·r − t| over complex numbers, with r = exp(iθ): a relation is its angles θ
 
-    As published, an inverse relation has no row of its own but turns back, and rows start as large as entities': with
-    that τ one learning rate suits both. The published margin γ belongs to the loss.
+    As published, an inverse relation turns back and has no row of its own, and a row θ/τ starts as large as that of an
+    entity, from numbers up to π/τ: then one learning rate suits both. The published margin γ belongs to the loss.
     """
 
     dot_product = False
@@ -26,6 +26,7 @@ class RotatE(Model):
     def __init__(self, config: RotatEConfig, size: Size, generator: torch.Generator) -> None:
         super().__init__(size, 2 * config.units, config.units, config.initial_scale, generator)
         largest = math.sqrt(3) * config.initial_scale  # of even numbers with an entity's standard deviation
+        assert size.num_relations % 2 == 0, "the second half are inverse relations"
         rows = torch.empty(size.num_relations // 2, config.units).uniform_(-largest, largest, generator=generator)
         self.relation = nn.Parameter(rows)
         # kept with the tables: their angles mean nothing without it

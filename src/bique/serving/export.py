@@ -17,10 +17,10 @@ FORMATS = (".npy", ".parquet", ".tsv")
 
 
 def export_embeddings(run: Run, destination: Path, what: str = "entities") -> list[Path]:
-    """Write the entity or relation table. The relation table's second half are the inverse relations.
+    """Write entities or relations as the model uses them. The second half of the relations are the inverse ones.
 
-    A row is 8·units reals in the layout (4, units, 2): w, x, y, z; each unit's real and imaginary part. A relation row
-    is Q^×, then Q⁺ where the model translates. Beside .npy stands a .names.txt with a JSON string per row.
+    BiQUE's row is 8·units reals in the layout (4, units, 2): w, x, y, z; each unit's real and imaginary part. Its
+    relation row is Q^×, then Q⁺ where the model translates. Beside .npy stands a .names.txt with a JSON string per row.
     """
     model, _ = run.model()
     if what == "entities":

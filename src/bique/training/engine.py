@@ -230,7 +230,7 @@ def touches_few_rows(config: RunConfig, model: Model) -> bool:
 
     On a GPU that pass is a small part of a step (LOG.md).
     """
-    alone = config.optimizer.name == "adagrad" and type(model).encode is Model.encode
+    alone = config.optimizer.name == "adagrad" and not model.encodes_entities
     lookups = config.objective.lookups(config.training.batch_size)
     return alone and model.entity.device.type == "cpu" and 0 < 4 * lookups < len(model.entity)
 

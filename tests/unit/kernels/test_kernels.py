@@ -365,6 +365,27 @@ def test_message_kernel_has_the_plain_sums(composition: Composition, width: int,
             torch.testing.assert_close(route.sums(product, one, other), route.sums_plain(product, one, other))
 
 
+@pytest.mark.parametrize(
+    ("composition", "shapes"),
+    [("correlate", ((5, 3), (3, 3))), ("multiply", ((4, 6), (3, 6))), ("multiply", ((5, 6), (3, 2)))],
+    ids=["half a complex number", "too few rows", "two widths"],
+)
+def test_rows_that_do_not_fit_the_edges_are_refused(
+    composition: Composition, shapes: tuple[tuple[int, int], tuple[int, int]], kernel_device: torch.device
+) -> None:
+    """The kernel would read beyond their ends."""
+    with pytest.raises(AssertionError):
+        messages_of(composition, str(kernel_device))(*(torch.zeros(shape, device=kernel_device) for shape in shapes))
+
+
+def test_messages_without_a_compiler_are_the_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU whose Triton cannot compile still ranks and answers."""
+    monkeypatch.setattr("bique.kernels.backend.interpreting", True)
+    monkeypatch.setattr("bique.kernels.backend.why_no_triton", lambda device: "no compiler")
+    monkeypatch.delattr("bique.kernels.messages._sum_products")
+    assert messages_of("multiply")(torch.ones(5, 4), torch.ones(3, 4)).shape == (6, 4)
+
+
 def test_messages_are_summed_piece_by_piece_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     x, z = drawn(5, 4), drawn(3, 4, seed=1)
     messages = messages_of("multiply").double()

@@ -121,6 +121,13 @@ def test_rotates_angles_start_anywhere_and_its_rows_as_large_as_an_entitys() -> 
     assert model.relation.std().item() == pytest.approx(model.entity[:6].std().item(), rel=0.1)
 
 
+def test_a_first_step_with_the_default_settings_is_no_whole_turn_of_rotate() -> None:
+    """Both optimizers begin with steps of the learning rate, whatever the slope."""
+    config = parse_config({"dataset": "small", "model": {"name": "rotate"}})
+    model: Any = MODELS["rotate"](config.model, Size(6, 4), torch.Generator().manual_seed(0))
+    assert config.optimizer.learning_rate * model.turn < torch.pi
+
+
 def test_rotate_refuses_angles_that_another_version_kept_as_they_are() -> None:
     model = made("rotate", units=5)
     tables = model.tables()

@@ -180,15 +180,16 @@ def test_ten_steps_with_negatives_are_ten_plain_steps(
     assert_same(found[1][0], found[0][0])
 
 
+@pytest.mark.parametrize("name", ["complex", "rotate"])
 @pytest.mark.parametrize("sampler", ["uniform", "pairs", "shared"])
-def test_adagrad_with_negatives_touches_no_row_but_those_looked_up(sampler: str, tiny_graph: Graph) -> None:
+def test_adagrad_with_negatives_touches_no_row_but_those_looked_up(sampler: str, name: str, tiny_graph: Graph) -> None:
     """So a step does not grow with the graph. Adam moves every row, and an encoded one depends on all.
 
     Where a sum is not a number a pass over the table would leave none.
     """
     tree: dict[str, Any] = {
         "dataset": "small",
-        "model": {"name": "complex", "units": 3},
+        "model": {"name": name, "units": 3},
         "objective": {"negatives": 2, "sampler": sampler},
         "penalty": {"weight": 0.1},
         "training": {"batch_size": 1, "device": "cpu"},
