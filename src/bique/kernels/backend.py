@@ -25,14 +25,13 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def can_use_triton(device: torch.device) -> bool:
-    return triton is not None and (device.type == "cuda" or interpreting)
+    """In training and outside of it, where nobody asked before whether Triton can compile."""
+    return triton is not None and (device.type == "cuda" or interpreting) and why_no_triton(device) is None
 
 
 def have_kernel(*tables: torch.Tensor) -> bool:
-    """Whether tables can go through a kernel for float32 outside of training, too, where nobody asked before."""
-    device = tables[0].device
-    alike = all(table.dtype == torch.float32 for table in tables)
-    return alike and can_use_triton(device) and why_no_triton(device) is None
+    """Whether tables can go through a kernel for float32."""
+    return all(table.dtype == torch.float32 for table in tables) and can_use_triton(tables[0].device)
 
 
 @cache

@@ -11,6 +11,7 @@ from torch import Tensor
 from bique.algebra import as_biquaternion, as_reals, multiply
 from bique.config import BiQUEConfig
 from bique.kernels.all_candidates import Positives, all_candidates
+from bique.kernels.backend import can_use_triton
 from bique.kernels.complex_distances import (
     complex_distances,
     complex_distances_plain,
@@ -378,12 +379,17 @@ def test_rows_that_do_not_fit_the_edges_are_refused(
         messages_of(composition, str(kernel_device))(*(torch.zeros(shape, device=kernel_device) for shape in shapes))
 
 
-def test_messages_without_a_compiler_are_the_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU whose Triton cannot compile still ranks and answers."""
+def test_without_a_compiler_every_op_takes_its_plain_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU whose Triton cannot compile still trains, ranks and answers."""
     monkeypatch.setattr("bique.kernels.backend.interpreting", True)
     monkeypatch.setattr("bique.kernels.backend.why_no_triton", lambda device: "no compiler")
-    monkeypatch.delattr("bique.kernels.messages._sum_products")
+    for kernel in ("messages._sum_products", "sum_rows._sum_rows", "complex_distances._distances"):
+        monkeypatch.delattr(f"bique.kernels.{kernel}")
     assert messages_of("multiply")(torch.ones(5, 4), torch.ones(3, 4)).shape == (6, 4)
+    assert complex_distances(torch.ones(2, 4), torch.ones(3, 4)).shape == (2, 3)
+    places = torch.zeros(5, dtype=torch.int32)
+    assert sum_rows(torch.ones(2, 4), sort_lookups(torch.tensor([3, 3])), places).dense()[3].tolist() == [2.0] * 4
+    assert not any(can_use_triton(torch.device(device)) for device in ("cpu", "cuda"))
 
 
 def test_messages_are_summed_piece_by_piece_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
