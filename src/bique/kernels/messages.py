@@ -153,21 +153,9 @@ def _summed(
     runs, width = len(starts) - 1, a.shape[1]
     found = a.new_empty(runs, width)
     block = min(BLOCK, 1 << (width - 1).bit_length())
-    first, second, weight = edges or (starts, starts, a)
-    _sum_products[(runs, -(-width // block))](
-        a,
-        b,
-        first,
-        second,
-        weight,
-        starts,
-        found,
-        width,
-        PRODUCT=product,
-        EDGES=edges is not None,
-        AT_ONCE=AT_ONCE,
-        BLOCK=block,
-    )
+    lists = edges or (starts, starts, a)  # not read without edges
+    options = {"PRODUCT": product, "EDGES": edges is not None, "AT_ONCE": AT_ONCE, "BLOCK": block}
+    _sum_products[(runs, -(-width // block))](a, b, *lists, starts, found, width, **options)
     return found
 
 

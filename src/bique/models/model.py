@@ -28,7 +28,7 @@ class Size(NamedTuple):
 
     num_entities: int
     num_relations: int
-    """The inverse ones included."""
+    """The inverse ones included, as the second half."""
     facts: Int[np.ndarray, "facts 3"] | None = None
     """The training facts in both directions."""
 
