@@ -130,14 +130,23 @@ class ConvTransEConfig(ConvolutionSection):
 
 class CompGCNConfig(ConvolutionSection):
     name: Literal["compgcn"]
+    initial_scale: Above0 = 0.01
+    """Standard deviation of the normal distribution entities start from; published: √(2/(entities + start)), Xavier's
+    rule, from which relations start."""
     start: Positive = 100
     """Reals per entity and relation before the message passing; units after it."""
     composition: Literal["subtract", "multiply", "correlate"] = "correlate"
     """φ(x_u, z_r): x − z, x·z, or their circular correlation."""
     message_dropout: Share = 0.1
     """Of the sums of messages that arrive."""
-    height: Positive = 20
-    """Rows of the picture of an embedding in the ConvE decoder; it divides units."""
+    entity_dropout: Share = 0.3
+    """Of the entities that message passing makes, as heads and as candidates."""
+    input_dropout: Share = 0.0
+    """Of the picture that is convolved."""
+    feature_dropout: Share = 0.3
+    """Of single numbers of the feature maps."""
+    height: Positive = 10
+    """Half of the rows of the picture in the ConvE decoder, where h and r stand in turn; it divides units."""
     filters: Positive = 200
     """Feature maps of the decoder."""
     kernel: Positive = 7

@@ -27,6 +27,12 @@ class ConvE(ConvolutionModel):
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
     ) -> Float[Tensor, "batch query_width"]:
-        pictures = [rows[:, : self.units].view(-1, 1, self.height, self.width) for rows in (head, relation)]
-        picture = self.drop(self.picture_norm(torch.cat(pictures, dim=2)))
+        numbers = self.arrange(head[:, : self.units], relation)
+        picture = self.drop(self.picture_norm(numbers.view(-1, 1, 2 * self.height, self.width)))
         return self.read(convolve(picture, self.filters))
+
+    def arrange(
+        self, head: Float[Tensor, "batch units"], relation: Float[Tensor, "batch units"]
+    ) -> Float[Tensor, "batch twice_units"]:
+        """The picture, row after row: h above r."""
+        return torch.cat((head, relation), dim=1)

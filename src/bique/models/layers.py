@@ -72,9 +72,13 @@ class ConvolutionModel(Model):
     def read(self, features: Float[Tensor, "batch features rows columns"]) -> Float[Tensor, "batch query_width"]:
         """f(W·f(features)), with norms and dropout: the query."""
         maps = functional.relu(self.feature_norm(features)).flatten(2)
-        maps = functional.dropout1d(maps, self.dropout[1], self.training)  # whole maps
+        maps = self.drop_features(maps)
         query = functional.dropout(self.reader(maps.mT.flatten(1)), self.dropout[2], self.training)
         return self.with_one(functional.relu(self.query_norm(query)))
+
+    def drop_features(self, maps: Float[Tensor, "batch features places"]) -> Float[Tensor, "batch features places"]:
+        """Whole maps, in training."""
+        return functional.dropout1d(maps, self.dropout[1], self.training)
 
     def drop(self, pictures: Tensor) -> Tensor:
         """Single values of what is convolved, in training."""

@@ -140,10 +140,12 @@ class Model(nn.Module, ABC):
     @torch.no_grad()
     def load_tables(self, tables: dict[str, Tensor]) -> None:
         mine = {name: self.without_padding(name, table) for name, table in self.state_dict().items()}
-        shapes = [{name: tuple(table.shape) for name, table in group.items()} for group in (mine, tables)]
-        if shapes[0] != shapes[1]:
+        wanted, found = ({name: tuple(table.shape) for name, table in group.items()} for group in (mine, tables))
+        unlike = [name for name in {**wanted, **found} if wanted.get(name) != found.get(name)]
+        if unlike:
+            sizes = (f"{name}: {found.get(name, 'none')}, asked for {wanted.get(name, 'none')}" for name in unlike)
             raise UserError(
-                f"the checkpoint holds tables {shapes[1]}, the settings ask for {shapes[0]}; was config.toml edited, "
+                f"the checkpoint's tables are not those of the settings ({'; '.join(sizes)}); was config.toml edited, "
                 "or was the run made by another version of bique?"
             )
         for name, table in mine.items():

@@ -265,11 +265,11 @@ def test_compgcn_passes_messages_as_its_formula_says(composition: str) -> None:
     x, into, out, itself = model.entity[:, :8], *model.weights[:3]
     rows = []
     for node in range(5):
-        total = compose(x[node], model.itself) @ itself
+        total = compose(x[node], model.itself[0]) @ itself
         for edges, weight in ((forward, into), (backward, out)):
-            for u, r, v in edges.tolist():
+            for v, r, u in edges.tolist():
                 if v == node:
-                    degrees = (edges[:, 0] == u).sum() * (edges[:, 2] == v).sum()
+                    degrees = (edges[:, 0] == v).sum() * (edges[:, 2] == u).sum()
                     total = total + compose(x[u], model.relation[r]) @ weight / degrees**0.5
         rows.append(total / 3)
     expected = torch.tanh(model.node_norm(torch.stack(rows)))
@@ -293,11 +293,55 @@ def test_compgcn_propagates_once_in_evaluation_and_anew_after_training() -> None
         assert not torch.equal(model.encode()[0], second)
 
 
-def test_compgcn_drops_sums_of_messages_not_messages() -> None:
-    """Node 1 has two incoming edges: each number of their sum is there, scaled, or not at all."""
+def test_tables_of_another_size_are_refused_and_named() -> None:
+    model = MODELS["distmult"](
+        parse_config({"dataset": "small", "model": {"name": "distmult", "units": 4}}).model,
+        Size(5, 4),
+        torch.Generator(),
+    )
+    tables = {"entity": torch.zeros(5, 3), "relation": torch.zeros(4, 4), "older": torch.zeros(2)}
+    with pytest.raises(
+        UserError, match=r"entity: \(5, 3\), asked for \(5, 4\); older: \(2,\), asked for none"
+    ) as error:
+        model.load_tables(tables)
+    assert "relation" not in str(error.value)
+
+
+def test_compgcn_drops_numbers_of_the_entities_it_makes_as_heads_and_as_candidates() -> None:
     import numpy as np
 
-    model: Any = compgcn("multiply", np.array([(0, 0, 1), (2, 1, 1), (1, 2, 0), (1, 3, 2)], dtype=np.int32))
+    model: Any = compgcn("multiply", np.array([(0, 0, 1), (1, 2, 0)], dtype=np.int32)).train()
+    model.message_dropout = model.entity_dropout = 0.0
+    with torch.no_grad():
+        whole = model._propagate()[0][:5]
+        model.entity_dropout = 0.5
+        torch.manual_seed(0)
+        dropped = model._propagate()[0][:5]
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[:, :16][kept[:, :16]], 2 * whole[:, :16][kept[:, :16]])
+    assert 0 < kept[:, :16].sum() < kept[:, :16].numel()
+    torch.testing.assert_close(dropped[:, 16:], whole[:, 16:])  # biases stay
+
+
+def test_compgcn_has_head_and_relation_in_turn_and_drops_single_numbers_of_maps() -> None:
+    import numpy as np
+
+    model: Any = compgcn("multiply", np.array([(0, 0, 1), (1, 2, 0)], dtype=np.int32)).train()
+    head, relation = torch.arange(16.0)[None], -torch.arange(16.0)[None]
+    found = model.arrange(head, relation)
+    torch.testing.assert_close(found[:, ::2], head)
+    torch.testing.assert_close(found[:, 1::2], relation)
+    model.dropout = 0.0, 0.5, 0.0
+    torch.manual_seed(0)
+    kept = model.drop_features(torch.ones(4, 3, 40)) != 0
+    assert (kept.any(2) & ~kept.all(2)).all()
+
+
+def test_compgcn_drops_sums_of_messages_not_messages() -> None:
+    """Node 1 has two facts of its own: each number of their sum is there, scaled, or not at all."""
+    import numpy as np
+
+    model: Any = compgcn("multiply", np.array([(1, 0, 0), (1, 1, 2), (0, 2, 1), (2, 3, 1)], dtype=np.int32))
     seen: list[torch.Tensor] = []
     model.node_norm.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     with torch.no_grad():
