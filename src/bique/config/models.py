@@ -70,6 +70,9 @@ class RotatEConfig(ModelSection):
 class ConvolutionSection(ModelSection):
     initial_scale: Above0 = 0.01
     """Standard deviation of the normal distribution the embeddings start from."""
+    initial_bias: Literal["zero", "prior"] = "zero"
+    """What the biases of candidates start from. prior: −ln(entities), the score of a guess, which biases take epochs to
+    learn by loss = "binary"; a softmax does not see the difference."""
     units: Positive = 200
     """Reals per entity and relation."""
     input_dropout: Share = 0.2

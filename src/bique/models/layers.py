@@ -60,6 +60,8 @@ class ConvolutionModel(Model):
         super().__init__(size, width + BIAS_WIDTH, width, config.initial_scale, generator)
         with torch.no_grad():
             self.entity[:, width:] = 0
+            if config.initial_bias == "prior":
+                self.entity[: size.num_entities, width] = -math.log(size.num_entities)
         self.units = config.units
         self.dropout = config.input_dropout, config.feature_dropout, config.hidden_dropout
 

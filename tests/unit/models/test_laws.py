@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -192,6 +193,14 @@ def test_a_bias_shifts_a_candidate_for_every_query(name: str) -> None:
     # a head's bias is no part of its picture
     expected = before + 2.5 * torch.nn.functional.one_hot(torch.tensor(3), 6)
     torch.testing.assert_close(every(model, 1), expected)
+
+
+@pytest.mark.parametrize("name", ["conve", "interacte", "convtranse"])
+def test_biases_that_start_from_the_prior_make_every_candidate_a_guess(name: str) -> None:
+    options = {"interacte": {"kernel": 3, "height": 4}, "conve": {"height": 4}, "convtranse": {}}[name]
+    zero, prior = (made(name, units=16, initial_bias=start, **options) for start in ("zero", "prior"))
+    torch.testing.assert_close(every(prior, 1), every(zero, 1) - math.log(6))
+    assert not prior.entity[6:].any(), "padding stays empty"
 
 
 @pytest.mark.parametrize("name", ["conve", "interacte", "convtranse"])
