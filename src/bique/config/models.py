@@ -75,6 +75,8 @@ class ConvolutionSection(ModelSection):
     learn by loss = "binary"; a softmax does not see the difference."""
     units: Positive = 200
     """Reals per entity and relation."""
+    entity_dropout: Share = 0.0
+    """Of all entities, as heads and as candidates alike."""
     input_dropout: Share = 0.2
     """Of the picture that is convolved."""
     feature_dropout: Share = 0.2
@@ -143,7 +145,7 @@ class CompGCNConfig(ConvolutionSection):
     message_dropout: Share = 0.1
     """Of the sums of messages that arrive."""
     entity_dropout: Share = 0.3
-    """Of the entities that message passing makes, as heads and as candidates."""
+    """Of the entities that message passing makes, as heads and as candidates alike."""
     input_dropout: Share = 0.0
     """Of the picture that is convolved."""
     feature_dropout: Share = 0.3

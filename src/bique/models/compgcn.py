@@ -20,14 +20,13 @@ class CompGCN(ConvE):
     are weighted by 1/√(deg u · deg v). As W is linear, it acts once on the sums, not on every message.
     """
 
-    encodes_entities = True
     needs_facts = True
 
     def __init__(self, config: CompGCNConfig, size: Size, generator: torch.Generator) -> None:
         super().__init__(config, size, generator, start=config.start)
         assert size.facts is not None, "messages pass along facts"
-        self.start = config.start
-        self.message_dropout, self.entity_dropout = config.message_dropout, config.entity_dropout
+        self.start, self.message_dropout = config.start, config.message_dropout
+        self.encodes_entities = True
         self.composition: Composition = config.composition
         edges = torch.as_tensor(size.facts).long()
         half = len(edges) // 2  # the facts, then their inverted ones, whose messages arrive apart

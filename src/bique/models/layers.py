@@ -62,8 +62,16 @@ class ConvolutionModel(Model):
             self.entity[:, width:] = 0
             if config.initial_bias == "prior":
                 self.entity[: size.num_entities, width] = -math.log(size.num_entities)
-        self.units = config.units
+        self.units, self.entity_dropout = config.units, config.entity_dropout
+        self.encodes_entities = config.entity_dropout > 0
         self.dropout = config.input_dropout, config.feature_dropout, config.hidden_dropout
+
+    def encode(self) -> tuple[Float[Tensor, "rows width"], Float[Tensor, "num_relations relation_width"]]:
+        """In training single numbers of the entities may be dropped; never their biases."""
+        if not (self.training and self.entity_dropout):
+            return super().encode()
+        rows, biases = self.entity.split((self.units, BIAS_WIDTH), dim=1)
+        return torch.cat((functional.dropout(rows, self.entity_dropout), biases), dim=1), self.relation
 
     def read_by(self, features: int, places: int, generator: torch.Generator) -> None:
         """Makes the layers from feature maps to query."""

@@ -50,8 +50,8 @@ class Model(nn.Module, ABC):
     """Whether the similarity is the dot product of rows: then the engine never builds a graph over the scores."""
     kept_scores: ClassVar[int] = 3
     """How many tensors of the size of the scores autograd keeps, for an estimate of the memory."""
-    encodes_entities: ClassVar[bool] = False
-    """Whether a candidate is made of the whole entity table, not a row of it."""
+    encodes_entities: bool = False
+    """Whether candidates are made from the entity table anew in every step, not looked up in it."""
     needs_facts: ClassVar[bool] = False
     """Whether the training facts are part of the model."""
 

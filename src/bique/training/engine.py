@@ -90,7 +90,7 @@ class Engine:
         model, options = self.model, self.config.objective
         if not model.dot_product or options.negatives:
             return None
-        if type(model).encode is not Model.encode:
+        if model.encodes_entities:
             return EncodedFront(model, self.objective, self.beside)
         plain_penalty = self.config.penalty.kind == "group_n3" or not self.config.penalty.weight
         if self.kernels and plain_penalty and model.row_product is not None:

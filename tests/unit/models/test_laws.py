@@ -196,6 +196,22 @@ def test_a_bias_shifts_a_candidate_for_every_query(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["conve", "interacte", "convtranse"])
+def test_entities_are_dropped_in_training_alone_and_never_their_biases(name: str) -> None:
+    options = {"interacte": {"kernel": 3, "height": 4}, "conve": {"height": 4}, "convtranse": {}}[name]
+    model: Any = made(name, units=16, entity_dropout=0.5, initial_bias="prior", **options)
+    assert model.encode()[0] is model.entity
+    model.train()
+    torch.manual_seed(0)
+    rows = model.encode()[0][:6]
+    kept = rows[:, :16] != 0
+    torch.testing.assert_close(rows[:, :16][kept], 2 * model.entity[:6, :16][kept])
+    assert 0 < kept.sum() < kept.numel()
+    torch.testing.assert_close(rows[:, 16:], model.entity[:6, 16:])
+    assert model.encodes_entities
+    assert not made(name, units=16, **options).encodes_entities
+
+
+@pytest.mark.parametrize("name", ["conve", "interacte", "convtranse"])
 def test_biases_that_start_from_the_prior_make_every_candidate_a_guess(name: str) -> None:
     options = {"interacte": {"kernel": 3, "height": 4}, "conve": {"height": 4}, "convtranse": {}}[name]
     zero, prior = (made(name, units=16, initial_bias=start, **options) for start in ("zero", "prior"))

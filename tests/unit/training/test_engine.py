@@ -228,6 +228,23 @@ def test_adagrad_with_negatives_touches_no_row_but_those_looked_up(sampler: str,
         assert not engine_of(model=encoded, training={"batch_size": 5, "device": "cpu"})[1].objective.sparse
 
 
+def test_entities_that_are_dropped_are_dropped_in_both_steps_alike(tiny_graph: Graph) -> None:
+    model = {"name": "conve", "units": 16, "height": 4, "filters": 2, **NO_DROPOUT, "entity_dropout": 0.5}
+    tree = {"dataset": "small", "model": model, **BINARY, "training": {"batch_size": 11, "precision": "fp32"}}
+
+    def steps(engine: str) -> tuple[list[float], Session]:
+        changed = {**tree, "training": {**tree["training"], "engine": engine}}
+        session = Session(parse_config(changed), tiny_graph, torch.device("cpu"))
+        torch.manual_seed(3)
+        return ten_steps(session.stepper, session.batches), session
+
+    (ours, session), (theirs, plain) = steps("fast"), steps("plain")
+    assert isinstance(session.stepper, EngineSteps)
+    assert isinstance(session.stepper.engine.front, EncodedFront)
+    assert ours == pytest.approx(theirs, rel=1e-5)
+    assert_same(session.model, plain.model)
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_bf16_products_stay_near_and_tables_stay_float32(device: str, tiny_graph: Graph) -> None:
     if device == "cuda" and not torch.cuda.is_available():
