@@ -340,7 +340,7 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
         (["objective.smoothing_share=published"], "belongs to loss = 'binary'"),
         (["model.name=roth", "model.units=3"], "multiple of 2"),
         (["model.name=complex", "penalty.relation_part=both"], "use 'product'"),
-        (["model.name=compgcn", "model.units=90"], "does not divide units"),
+        (["model.name=compgcn", "model.units=95"], "does not divide units"),
         (["model.name=interacte", "model.kernel=51"], "too large"),
         (["objective.margin=2"], "belongs to the losses"),
         (["model.name=quate", "penalty.head=plain"], "is an option of bique"),
