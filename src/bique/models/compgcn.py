@@ -65,7 +65,6 @@ class CompGCN(ConvE):
         into, out, loop, of_relations = self.weights
         x, z, own = (self._spectrum(one) for one in (rows, self.relation, self.itself))
         heard = self._from_spectrum(torch.cat((self.messages(x, z), compose(self.composition, x, own))))
-        # three products at once: a gradient of one, few numbers from many rows, would keep few of a GPU's cores busy
         into_out, itself = (heard.unflatten(0, (3, -1)) @ torch.stack((into, out, loop))).split((2, 1))
         into_out = functional.dropout(into_out, self.message_dropout, self.training)
         rows = torch.tanh(self.node_norm((into_out.sum(0) + itself[0]) / 3))
