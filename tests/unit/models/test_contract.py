@@ -17,7 +17,7 @@ from bique.runs import Run, read_checkpoint
 from bique.training import Session, Silent, StopRequest, train
 from bique.training.step import Objective
 
-NO_DROPOUT = {"input_dropout": 0.0, "feature_dropout": 0.0, "hidden_dropout": 0.0}
+NO_DROPOUT = {"entity_dropout": 0.0, "input_dropout": 0.0, "feature_dropout": 0.0, "hidden_dropout": 0.0}
 SMALL: dict[str, dict[str, Any]] = {
     "bique": {"units": 3},
     "bique without translation": {"units": 3, "translation": False},
@@ -33,16 +33,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "conve": {"units": 16, "height": 4, "filters": 3, **NO_DROPOUT},
     "interacte": {"units": 16, "height": 4, "filters": 3, "kernel": 3, "permutations": 2, **NO_DROPOUT},
     "convtranse": {"units": 16, "channels": 3, "kernel": 3, **NO_DROPOUT},
-    "compgcn": {
-        "units": 16,
-        "start": 8,
-        "height": 4,
-        "filters": 3,
-        "kernel": 3,
-        "message_dropout": 0.0,
-        "entity_dropout": 0.0,
-        **NO_DROPOUT,
-    },
+    "compgcn": {"units": 16, "start": 8, "height": 4, "filters": 3, "kernel": 3, "message_dropout": 0.0, **NO_DROPOUT},
     "compgcn, multiply": {
         "units": 16,
         "start": 8,
@@ -51,7 +42,6 @@ SMALL: dict[str, dict[str, Any]] = {
         "kernel": 3,
         "composition": "multiply",
         "message_dropout": 0.0,
-        "entity_dropout": 0.0,
         **NO_DROPOUT,
     },
     "murp": {"units": 6},

@@ -27,17 +27,8 @@ from bique.training.optimizers import make_optimizer
 from bique.training.step import Objective
 from bique.training.stepper import EngineSteps, PlainSteps, make_stepper
 
-NO_DROPOUT = {"input_dropout": 0.0, "feature_dropout": 0.0, "hidden_dropout": 0.0}
-COMPGCN = {
-    "name": "compgcn",
-    "units": 16,
-    "start": 8,
-    "height": 4,
-    "filters": 2,
-    "kernel": 3,
-    "message_dropout": 0.0,
-    "entity_dropout": 0.0,
-}
+NO_DROPOUT = {"entity_dropout": 0.0, "input_dropout": 0.0, "feature_dropout": 0.0, "hidden_dropout": 0.0}
+COMPGCN = {"name": "compgcn", "units": 16, "start": 8, "height": 4, "filters": 2, "kernel": 3, "message_dropout": 0.0}
 BINARY: dict[str, Any] = {
     "objective": {"loss": "binary", "label_smoothing": 0.1},
     "penalty": {"weight": 0.0},
