@@ -287,19 +287,19 @@ def test_compgcn_passes_messages_as_its_formula_says(composition: str) -> None:
             return x - z if composition == "subtract" else x * z
         return torch.stack([sum(x[i] * z[(i + k) % 8] for i in range(8)) for k in range(8)])
 
-    x, into, out, itself = model.entity[:, :8], *model.weights[:3]
+    x, into, out, itself = model.entity[:, :8], *model.propagation.weights[:3]
     rows = []
     for node in range(5):
-        total = compose(x[node], model.itself[0]) @ itself
+        total = compose(x[node], model.propagation.itself[0]) @ itself
         for edges, weight in ((forward, into), (backward, out)):
             for v, r, u in edges.tolist():
                 if v == node:
                     degrees = (edges[:, 0] == v).sum() * (edges[:, 2] == u).sum()
                     total = total + compose(x[u], model.relation[r]) @ weight / degrees**0.5
         rows.append(total / 3)
-    expected = torch.tanh(model.node_norm(torch.stack(rows)))
+    expected = torch.tanh(model.propagation.norm(torch.stack(rows)))
     torch.testing.assert_close(model.entities[:, :16], expected)
-    torch.testing.assert_close(model.encode()[1], model.relation @ model.weights[3])
+    torch.testing.assert_close(model.encode()[1], model.relation @ model.propagation.weights[3])
 
 
 def test_compgcn_propagates_once_in_evaluation_and_anew_after_training() -> None:
@@ -336,7 +336,7 @@ def test_compgcn_drops_numbers_of_the_entities_it_makes_as_heads_and_as_candidat
     import numpy as np
 
     model: Any = compgcn("multiply", np.array([(0, 0, 1), (1, 2, 0)], dtype=np.int32)).train()
-    model.message_dropout = model.entity_dropout = 0.0
+    model.propagation.dropout = model.entity_dropout = 0.0
     with torch.no_grad():
         whole = model._propagate()[0][:5]
         model.entity_dropout = 0.5
@@ -368,14 +368,14 @@ def test_compgcn_drops_sums_of_messages_not_messages() -> None:
 
     model: Any = compgcn("multiply", np.array([(1, 0, 0), (1, 1, 2), (0, 2, 1), (2, 3, 1)], dtype=np.int32))
     seen: list[torch.Tensor] = []
-    model.node_norm.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model.propagation.norm.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     with torch.no_grad():
-        model.message_dropout = 0.0
+        model.propagation.dropout = 0.0
         model._propagate()
-        model.weights[1].zero_()  # what goes out
-        model.weights[2].zero_()  # the node itself
+        model.propagation.weights[1].zero_()  # what goes out
+        model.propagation.weights[2].zero_()  # the node itself
         model._propagate()
-        model.message_dropout = 0.5
+        model.propagation.dropout = 0.5
         model.train()
         torch.manual_seed(0)
         model._propagate()

@@ -1,0 +1,64 @@
+"""One layer of message passing along facts, as CompGCN has it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bique.config.models import CompGCNConfig
+from bique.kernels.messages import Composition, Messages, compose
+from bique.models.model import Size
+from bique.shapes import Float
+
+
+class Propagation(nn.Module):
+    """x_v' = tanh(BN(⅓(Σ_in W_in φ(x_u, z_r) + Σ_out W_out φ(x_u, z_r) + W_self φ(x_v, z₀)))), z_r' = W z_r
+
+    As W is linear, it acts once on the sums, not on every message.
+    """
+
+    def __init__(self, config: CompGCNConfig, size: Size, generator: torch.Generator) -> None:
+        super().__init__()
+        assert size.facts is not None, "messages pass along facts"
+        self.start, self.dropout = config.start, config.message_dropout
+        self.composition: Composition = config.composition
+        edges = torch.as_tensor(size.facts).long()
+        half = len(edges) // 2  # the facts, then their inverted ones, whose messages arrive apart
+        weights = torch.cat([_edge_weights(part, size.num_entities) for part in (edges[:half], edges[half:])])
+        # an entity hears from the tails of its own facts; what inverse ones say arrives behind what the others say
+        edges = torch.cat((edges[:half], edges[half:] + torch.tensor([size.num_entities, 0, 0]))).flip(1)
+        sizes = size.num_entities, size.num_relations, 2 * size.num_entities
+        self.messages = Messages(edges, weights, sizes=sizes, composition=config.composition)
+        self.itself = nn.Parameter(torch.empty(1, config.start))
+        self.weights = nn.ParameterList([torch.empty(config.start, config.units) for _ in range(4)])
+        for weight in (self.itself, *self.weights):
+            nn.init.xavier_normal_(weight, generator=generator)
+        self.norm = nn.BatchNorm1d(config.units)
+
+    def forward(
+        self, rows: Float[Tensor, "num_entities start"], relations: Float[Tensor, "num_relations start"]
+    ) -> tuple[Float[Tensor, "num_entities units"], Float[Tensor, "num_relations units"]]:
+        into, out, loop, of_relations = self.weights
+        x, z, own = (self._spectrum(one) for one in (rows, relations, self.itself))
+        heard = self._from_spectrum(torch.cat((self.messages(x, z), compose(self.composition, x, own))))
+        into_out, itself = (heard.unflatten(0, (3, -1)) @ torch.stack((into, out, loop))).split((2, 1))
+        into_out = functional.dropout(into_out, self.dropout, self.training)
+        return torch.tanh(self.norm((into_out.sum(0) + itself[0]) / 3)), relations @ of_relations
+
+    def _spectrum(self, rows: Tensor) -> Tensor:
+        """A correlation is a product of spectra, so it is rows that are transformed there and sums back, not edges."""
+        if self.composition != "correlate":
+            return rows
+        return torch.view_as_real(torch.fft.rfft(rows)).flatten(-2)
+
+    def _from_spectrum(self, rows: Tensor) -> Tensor:
+        if self.composition != "correlate":
+            return rows
+        return torch.fft.irfft(torch.view_as_complex(rows.unflatten(-1, (-1, 2))), n=self.start)
+
+
+def _edge_weights(edges: Tensor, num_entities: int) -> Tensor:
+    """1/√(deg u · deg v), the degree as a head for v and as a tail for u."""
+    degrees = [torch.bincount(edges[:, place], minlength=num_entities).clamp(min=1) for place in (0, 2)]
+    return (degrees[0][edges[:, 0]] * degrees[1][edges[:, 2]]).float().rsqrt()
