@@ -52,6 +52,12 @@ def test_the_readme_has_the_measured_steps() -> None:
     assert table in (ROOT / "README.md").read_text(encoding="utf-8"), f"README.md must hold this table:\n{table}"
 
 
+def test_the_documentation_has_the_step_of_each_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))  # one benchmark measures as the other does
+    table = load_benchmark("models").markdown(read_json(BENCHMARKS / "models.json"))
+    assert table in (ROOT / "docs" / "models.md").read_text(encoding="utf-8"), f"docs/models.md must hold:\n{table}"
+
+
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: "/".join(path.parts[-2:]))
 def test_a_recipe_says_what_was_measured_with_it(recipe: Path) -> None:
     found = RESULTS.of(f"{recipe.parent.name}/{recipe.stem}")

@@ -47,9 +47,8 @@ class CompGCN(ConvE):
 
     def _propagate(self) -> tuple[Tensor, Tensor]:
         own, biases = self.entity[:, : self.start], self.entity[:, self.start :]
-        rows, relations = self.propagation(own[: self.num_entities], self.relation)
+        rows, relations = self.propagation(own, self.relation)
         rows = functional.dropout(rows, self.entity_dropout, self.training)  # as heads and as candidates alike
-        rows = functional.pad(rows, (0, 0, 0, len(self.entity) - self.num_entities))
         return torch.cat((rows, biases), dim=1), relations
 
     def arrange(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bique.config.models import CompGCNConfig, ConvEConfig
+from bique.kernels.batch_norm import BatchNorm
 from bique.models.layers import ConvolutionModel, convolve, made_filters
 from bique.models.model import Size
 from bique.shapes import Float
@@ -22,7 +23,7 @@ class ConvE(ConvolutionModel):
         self.filters = made_filters(config.filters, config.kernel, config.kernel, generator)
         places = (2 * self.height - config.kernel + 1) * (self.width - config.kernel + 1)
         self.read_by(config.filters, places, generator)
-        self.picture_norm = nn.BatchNorm2d(1, affine=False)  # the next norm would take scale and shift away
+        self.picture_norm = BatchNorm(1, affine=False)  # the next norm would take scale and shift away
 
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]

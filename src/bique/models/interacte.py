@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from bique.config.models import InteractEConfig
+from bique.kernels.batch_norm import BatchNorm
 from bique.models.layers import ConvolutionModel, convolve, made_filters
 from bique.models.model import Size
 from bique.shapes import Float
@@ -27,7 +28,7 @@ class InteractE(ConvolutionModel):
         self.register_buffer("places", chequered(config, generator))
         self.filters = made_filters(config.filters, config.kernel, config.kernel, generator)
         self.read_by(config.filters * config.permutations, self.side[0] * self.side[1], generator)
-        self.picture_norm = nn.BatchNorm2d(config.permutations, affine=False)
+        self.picture_norm = BatchNorm(config.permutations, affine=False)
 
     def transform(
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bique.config.models import ConvolutionSection
+from bique.kernels.batch_norm import BatchNorm
 from bique.models.model import Model, Size
 from bique.shapes import Float
 
@@ -76,13 +77,12 @@ class ConvolutionModel(Model):
     def read_by(self, features: int, places: int, generator: torch.Generator) -> None:
         """Makes the layers from feature maps to query."""
         self.reader = made_linear(features * places, self.units, generator)
-        self.feature_norm = nn.BatchNorm2d(features)
+        self.feature_norm = BatchNorm(features, relu=True)
         self.query_norm = nn.BatchNorm1d(self.units)
 
     def read(self, features: Float[Tensor, "batch features rows columns"]) -> Float[Tensor, "batch query_width"]:
         """f(W·f(features)), with norms and dropout: the query."""
-        maps = functional.relu(self.feature_norm(features)).flatten(2)
-        maps = self.drop_features(maps)
+        maps = self.drop_features(self.feature_norm(features).flatten(2))
         query = functional.dropout(self.reader(maps.mT.flatten(1)), self.dropout[2], self.training)
         return self.with_one(functional.relu(self.query_norm(query)))
 

@@ -8,8 +8,11 @@ from torch.nn import functional
 
 from bique.config.models import CompGCNConfig
 from bique.kernels.messages import Composition, Messages, compose
-from bique.models.model import Size
+from bique.models.model import ROW_MULTIPLE, Size
 from bique.shapes import Float
+
+# parts in which the three matrices are learned: a product of two long tables keeps few blocks of a GPU busy (LOG.md)
+SHARES = 32
 
 
 class Propagation(nn.Module):
@@ -21,14 +24,16 @@ class Propagation(nn.Module):
     def __init__(self, config: CompGCNConfig, size: Size, generator: torch.Generator) -> None:
         super().__init__()
         assert size.facts is not None, "messages pass along facts"
-        self.start, self.dropout = config.start, config.message_dropout
+        assert ROW_MULTIPLE % SHARES == 0, "shares of the padded table"
+        self.start, self.dropout, self.num_entities = config.start, config.message_dropout, size.num_entities
         self.composition: Composition = config.composition
         edges = torch.as_tensor(size.facts).long()
+        rows = size.num_entities + -size.num_entities % ROW_MULTIPLE
         half = len(edges) // 2  # the facts, then their inverted ones, whose messages arrive apart
         weights = torch.cat([_edge_weights(part, size.num_entities) for part in (edges[:half], edges[half:])])
         # an entity hears from the tails of its own facts; what inverse ones say arrives behind what the others say
-        edges = torch.cat((edges[:half], edges[half:] + torch.tensor([size.num_entities, 0, 0]))).flip(1)
-        sizes = size.num_entities, size.num_relations, 2 * size.num_entities
+        edges = torch.cat((edges[:half], edges[half:] + torch.tensor([rows, 0, 0]))).flip(1)
+        sizes = rows, size.num_relations, 2 * rows
         self.messages = Messages(edges, weights, sizes=sizes, composition=config.composition)
         self.itself = nn.Parameter(torch.empty(1, config.start))
         self.weights = nn.ParameterList([torch.empty(config.start, config.units) for _ in range(4)])
@@ -37,14 +42,17 @@ class Propagation(nn.Module):
         self.norm = nn.BatchNorm1d(config.units)
 
     def forward(
-        self, rows: Float[Tensor, "num_entities start"], relations: Float[Tensor, "num_relations start"]
-    ) -> tuple[Float[Tensor, "num_entities units"], Float[Tensor, "num_relations units"]]:
+        self, rows: Float[Tensor, "rows start"], relations: Float[Tensor, "num_relations start"]
+    ) -> tuple[Float[Tensor, "rows units"], Float[Tensor, "num_relations units"]]:
+        """The rows that pad the table stay 0, and no statistics see them."""
         into, out, loop, of_relations = self.weights
         x, z, own = (self._spectrum(one) for one in (rows, relations, self.itself))
         heard = self._from_spectrum(torch.cat((self.messages(x, z), compose(self.composition, x, own))))
-        into_out, itself = (heard.unflatten(0, (3, -1)) @ torch.stack((into, out, loop))).split((2, 1))
+        heard = heard.unflatten(0, (3, SHARES, -1)) @ torch.stack((into, out, loop)).unsqueeze(1)
+        into_out, itself = heard.flatten(1, 2).split((2, 1))
         into_out = functional.dropout(into_out, self.dropout, self.training)
-        return torch.tanh(self.norm((into_out.sum(0) + itself[0]) / 3)), relations @ of_relations
+        made = torch.tanh(self.norm(((into_out.sum(0) + itself[0]) / 3)[: self.num_entities]))
+        return functional.pad(made, (0, 0, 0, len(rows) - self.num_entities)), relations @ of_relations
 
     def _spectrum(self, rows: Tensor) -> Tensor:
         """A correlation is a product of spectra, so it is rows that are transformed there and sums back, not edges."""
