@@ -52,10 +52,15 @@ def test_the_readme_has_the_measured_steps() -> None:
     assert table in (ROOT / "README.md").read_text(encoding="utf-8"), f"README.md must hold this table:\n{table}"
 
 
-def test_the_documentation_has_the_step_of_each_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_documentation_has_the_steps_measured_with_the_recipes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))  # one benchmark measures as the other does
-    table = load_benchmark("models").markdown(read_json(BENCHMARKS / "models.json"))
+    benchmark, record = load_benchmark("models"), read_json(BENCHMARKS / "models.json")
+    table = benchmark.markdown(record)
     assert table in (ROOT / "docs" / "models.md").read_text(encoding="utf-8"), f"docs/models.md must hold:\n{table}"
+    for name, compared_with, batch, _ in record["rows"]:
+        config = load_config(ROOT / "recipes" / name / f"{record['dataset']}.toml")
+        now = benchmark.compared_with(config.objective), config.training.batch_size
+        assert now == (compared_with, batch), f"{name}: the recipe has changed since; measure it again"
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: "/".join(path.parts[-2:]))

@@ -93,41 +93,49 @@ def _moments(rows: Tensor, norm: BatchNorm) -> Float[Tensor, "2 channels"]:
     _add_rows[plan.sums](rows, parts, plan.share, *plan.shape, **plan.options)
     moments = rows.new_empty(2, plan.shape[1])
     running = norm.running_mean, norm.running_var
-    numbers = len(parts), *plan.shape, norm.eps, norm.momentum
-    _finish[(plan.sums[1],)](rows, parts, moments, *running, *numbers, AT_ONCE=32, BLOCK=plan.options["BLOCK"])
+    numbers = len(parts), plan.share, *plan.shape, norm.eps, norm.momentum
+    _finish[(plan.sums[1],)](parts, moments, *running, *numbers, AT_ONCE=32, BLOCK=plan.options["BLOCK"])
     return moments
 
 
 @jit
 def _add_rows(rows, parts, share, count, channels, AT_ONCE: tl.constexpr, BLOCK: tl.constexpr):
-    """Σ and Σ² of what rows differ from the first one by: less is lost than with Σ and Σ² of the rows."""
+    """Mean of a program's rows and Σ of squared differences from it.
+
+    By what rows differ from the mean of a few of them: Σ of the squares themselves would lose a small variance.
+    """
     program = tl.program_id(0)
     channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     a_channel = channel < channels
-    first = tl.load(rows + channel, a_channel, 0.0)
+    begin = program * share
+    end = tl.minimum(begin + share, count)
+    some = begin + tl.arange(0, AT_ONCE)
+    inside = (some < end)[:, None] & a_channel[None, :]
+    x = tl.load(rows + some.to(tl.int64)[:, None] * channels + channel[None, :], inside, 0.0)
+    near = tl.sum(x, 0) / tl.minimum(AT_ONCE, end - begin)
     total = tl.zeros([BLOCK], tl.float32)
     squares = tl.zeros([BLOCK], tl.float32)
-    end = tl.minimum((program + 1) * share, count)
-    for start in range(program * share, end, AT_ONCE):
+    for start in range(begin, end, AT_ONCE):
         row = start + tl.arange(0, AT_ONCE)
         inside = (row < end)[:, None] & a_channel[None, :]
         x = tl.load(rows + row.to(tl.int64)[:, None] * channels + channel[None, :], inside, 0.0)
-        x = tl.where(inside, x - first[None, :], 0.0)
+        x = tl.where(inside, x - near[None, :], 0.0)
         total += tl.sum(x, 0)
         squares += tl.sum(x * x, 0)
+    off = total / (end - begin)
     place = parts + program * 2 * channels + channel
-    tl.store(place, total, a_channel)
-    tl.store(place + channels, squares, a_channel)
+    tl.store(place, near + off, a_channel)
+    tl.store(place + channels, squares - off * total, a_channel)
 
 
 @jit
 def _finish(
-    rows,
     parts,
     moments,
     running_mean,
     running_variance,
     programs,
+    share,
     count,
     channels,
     eps,
@@ -135,19 +143,24 @@ def _finish(
     AT_ONCE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    """The moments of all rows from those of each program's, where differences of their means count, too."""
     channel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     a_channel = channel < channels
+    near = tl.load(parts + channel, a_channel, 0.0)
     total = tl.zeros([BLOCK], tl.float32)
     squares = tl.zeros([BLOCK], tl.float32)
     for start in range(0, programs, AT_ONCE):
         part = start + tl.arange(0, AT_ONCE)
         inside = (part < programs)[:, None] & a_channel[None, :]
+        number = tl.minimum(share, count - part * share).to(tl.float32)[:, None]
         place = parts + part[:, None] * 2 * channels + channel[None, :]
-        total += tl.sum(tl.load(place, inside, 0.0), 0)
-        squares += tl.sum(tl.load(place + channels, inside, 0.0), 0)
+        off = tl.where(inside, tl.load(place, inside, 0.0) - near[None, :], 0.0)
+        total += tl.sum(number * off, 0)
+        squares += tl.sum(tl.load(place + channels, inside, 0.0) + number * off * off, 0)
     off = total / count
-    mean = tl.load(rows + channel, a_channel, 0.0) + off
-    variance = tl.maximum(squares / count - off * off, 0.0)
+    mean = near + off
+    variance = squares / count - off * off
+    variance = tl.where(variance < 0, 0.0, variance)  # not a maximum, in which NaN would be lost
     tl.store(moments + channel, mean, a_channel)
     tl.store(moments + channels + channel, 1 / tl.sqrt(variance + eps), a_channel)
     old_mean = tl.load(running_mean + channel, a_channel, 0.0)
@@ -191,7 +204,7 @@ def _normalise(
     place = row.to(tl.int64)[:, None] * channels + channel[None, :]
     _, made = _normalised(rows, place, inside, moments, weight, bias, channel, a_channel, channels, AFFINE)
     if RELU:
-        made = tl.maximum(made, 0.0)
+        made = tl.where(made <= 0, 0.0, made)  # NaN stays NaN, as in torch
     tl.store(found + place, made, inside)
 
 
@@ -225,7 +238,7 @@ def _add_slopes(
         normal, made = _normalised(rows, place, inside, moments, weight, bias, channel, a_channel, channels, AFFINE)
         slope = tl.load(slopes + place, inside, 0.0)
         if RELU:
-            slope = tl.where(made > 0, slope, 0.0)
+            slope = tl.where(made <= 0, 0.0, slope)
         total += tl.sum(slope, 0)
         products += tl.sum(slope * normal, 0)
     place_of_sum = parts + program * 2 * channels + channel
@@ -258,7 +271,7 @@ def _go_back(
     normal, made = _normalised(rows, place, inside, moments, weight, bias, channel, a_channel, channels, AFFINE)
     slope = tl.load(slopes + place, inside, 0.0)
     if RELU:
-        slope = tl.where(made > 0, slope, 0.0)
+        slope = tl.where(made <= 0, 0.0, slope)
     mean_slope = tl.load(sums + channel, a_channel, 0.0)[None, :] / count
     mean_product = tl.load(sums + channels + channel, a_channel, 0.0)[None, :] / count
     scale = tl.load(moments + channels + channel, a_channel, 0.0)[None, :]

@@ -26,7 +26,7 @@ class CompGCN(ConvE):
         super().__init__(config, size, generator, start=config.start)
         self.start, self.encodes_entities = config.start, True
         nn.init.xavier_normal_(self.relation, generator=generator)
-        self.propagation = Propagation(config, size, generator)
+        self.propagation = Propagation(config, size, len(self.entity), generator)
         self._kept: tuple[Tensor, Tensor] | None = None
 
     def encode(self) -> tuple[Float[Tensor, "rows width"], Float[Tensor, "num_relations relation_width"]]:

@@ -8,27 +8,27 @@ from torch.nn import functional
 
 from bique.config.models import CompGCNConfig
 from bique.kernels.messages import Composition, Messages, compose
-from bique.models.model import ROW_MULTIPLE, Size
+from bique.models.model import Size
 from bique.shapes import Float
 
-# parts in which the three matrices are learned: a product of two long tables keeps few blocks of a GPU busy (LOG.md)
-SHARES = 32
+# of long tables the three matrices get their gradient in shares: one product keeps few blocks of a GPU busy (LOG.md)
+LONG, SHARES = 4096, 32
 
 
 class Propagation(nn.Module):
-    """x_v' = tanh(BN(⅓(Σ_in W_in φ(x_u, z_r) + Σ_out W_out φ(x_u, z_r) + W_self φ(x_v, z₀)))), z_r' = W z_r
+    """From the tables that are learned to those that ConvE sees (the formula: `CompGCN`).
 
     As W is linear, it acts once on the sums, not on every message.
     """
 
-    def __init__(self, config: CompGCNConfig, size: Size, generator: torch.Generator) -> None:
+    def __init__(self, config: CompGCNConfig, size: Size, rows: int, generator: torch.Generator) -> None:
+        """`rows`: of the entity table, those that pad it included."""
         super().__init__()
         assert size.facts is not None, "messages pass along facts"
-        assert ROW_MULTIPLE % SHARES == 0, "shares of the padded table"
         self.start, self.dropout, self.num_entities = config.start, config.message_dropout, size.num_entities
+        self.shares = SHARES if rows % SHARES == 0 and rows >= LONG else 1
         self.composition: Composition = config.composition
         edges = torch.as_tensor(size.facts).long()
-        rows = size.num_entities + -size.num_entities % ROW_MULTIPLE
         half = len(edges) // 2  # the facts, then their inverted ones, whose messages arrive apart
         weights = torch.cat([_edge_weights(part, size.num_entities) for part in (edges[:half], edges[half:])])
         # an entity hears from the tails of its own facts; what inverse ones say arrives behind what the others say
@@ -48,7 +48,7 @@ class Propagation(nn.Module):
         into, out, loop, of_relations = self.weights
         x, z, own = (self._spectrum(one) for one in (rows, relations, self.itself))
         heard = self._from_spectrum(torch.cat((self.messages(x, z), compose(self.composition, x, own))))
-        heard = heard.unflatten(0, (3, SHARES, -1)) @ torch.stack((into, out, loop)).unsqueeze(1)
+        heard = heard.unflatten(0, (3, self.shares, -1)) @ torch.stack((into, out, loop)).unsqueeze(1)
         into_out, itself = heard.flatten(1, 2).split((2, 1))
         into_out = functional.dropout(into_out, self.dropout, self.training)
         made = torch.tanh(self.norm(((into_out.sum(0) + itself[0]) / 3)[: self.num_entities]))
