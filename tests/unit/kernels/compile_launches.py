@@ -1,6 +1,6 @@
 """Compiles for a GPU, without one, every kernel that a step of these models launches, and prints their names.
 
-A process of its own: where other tests run, kernels are interpreted, and an interpreter takes more than a compiler does.
+A process of its own: where other tests run, kernels are interpreted, and an interpreter takes more than a compiler.
 """
 
 from __future__ import annotations
