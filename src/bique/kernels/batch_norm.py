@@ -99,33 +99,37 @@ def _moments(rows: Tensor, norm: BatchNorm) -> Float[Tensor, "2 channels"]:
 
 
 @jit
+def _tile(start, end, channels, AT_ONCE: tl.constexpr, BLOCK: tl.constexpr):
+    """This program's channels and which there are; of its rows from `start`, which numbers, and where they lie."""
+    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    a_channel = channel < channels
+    row = start + tl.arange(0, AT_ONCE)
+    inside = (row < end)[:, None] & a_channel[None, :]
+    return channel, a_channel, inside, row.to(tl.int64)[:, None] * channels + channel[None, :]
+
+
+@jit
 def _add_rows(rows, parts, share, count, channels, AT_ONCE: tl.constexpr, BLOCK: tl.constexpr):
     """Mean of a program's rows and Σ of squared differences from it.
 
     By what rows differ from the mean of a few of them: Σ of the squares themselves would lose a small variance.
     """
     program = tl.program_id(0)
-    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    a_channel = channel < channels
     begin = program * share
     end = tl.minimum(begin + share, count)
-    some = begin + tl.arange(0, AT_ONCE)
-    inside = (some < end)[:, None] & a_channel[None, :]
-    x = tl.load(rows + some.to(tl.int64)[:, None] * channels + channel[None, :], inside, 0.0)
-    near = tl.sum(x, 0) / tl.minimum(AT_ONCE, end - begin)
+    channel, a_channel, inside, place = _tile(begin, end, channels, AT_ONCE, BLOCK)
+    near = tl.sum(tl.load(rows + place, inside, 0.0), 0) / tl.minimum(AT_ONCE, end - begin)
     total = tl.zeros([BLOCK], tl.float32)
     squares = tl.zeros([BLOCK], tl.float32)
     for start in range(begin, end, AT_ONCE):
-        row = start + tl.arange(0, AT_ONCE)
-        inside = (row < end)[:, None] & a_channel[None, :]
-        x = tl.load(rows + row.to(tl.int64)[:, None] * channels + channel[None, :], inside, 0.0)
-        x = tl.where(inside, x - near[None, :], 0.0)
+        channel, a_channel, inside, place = _tile(start, end, channels, AT_ONCE, BLOCK)
+        x = tl.where(inside, tl.load(rows + place, inside, 0.0) - near[None, :], 0.0)
         total += tl.sum(x, 0)
         squares += tl.sum(x * x, 0)
     off = total / (end - begin)
-    place = parts + program * 2 * channels + channel
-    tl.store(place, near + off, a_channel)
-    tl.store(place + channels, squares - off * total, a_channel)
+    part = parts + program * 2 * channels + channel
+    tl.store(part, near + off, a_channel)
+    tl.store(part + channels, squares - off * total, a_channel)
 
 
 @jit
@@ -197,11 +201,7 @@ def _normalise(
     AT_ONCE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    row = tl.program_id(0) * AT_ONCE + tl.arange(0, AT_ONCE)
-    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    a_channel = channel < channels
-    inside = (row < count)[:, None] & a_channel[None, :]
-    place = row.to(tl.int64)[:, None] * channels + channel[None, :]
+    channel, a_channel, inside, place = _tile(tl.program_id(0) * AT_ONCE, count, channels, AT_ONCE, BLOCK)
     _, made = _normalised(rows, place, inside, moments, weight, bias, channel, a_channel, channels, AFFINE)
     if RELU:
         made = tl.where(made <= 0, 0.0, made)  # NaN stays NaN, as in torch
@@ -226,24 +226,21 @@ def _add_slopes(
 ):
     """Σ slope and Σ slope · normalised row."""
     program = tl.program_id(0)
-    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    a_channel = channel < channels
+    end = tl.minimum((program + 1) * share, count)
+    channel, a_channel, inside, place = _tile(program * share, end, channels, AT_ONCE, BLOCK)
     total = tl.zeros([BLOCK], tl.float32)
     products = tl.zeros([BLOCK], tl.float32)
-    end = tl.minimum((program + 1) * share, count)
     for start in range(program * share, end, AT_ONCE):
-        row = start + tl.arange(0, AT_ONCE)
-        inside = (row < end)[:, None] & a_channel[None, :]
-        place = row.to(tl.int64)[:, None] * channels + channel[None, :]
+        channel, a_channel, inside, place = _tile(start, end, channels, AT_ONCE, BLOCK)
         normal, made = _normalised(rows, place, inside, moments, weight, bias, channel, a_channel, channels, AFFINE)
         slope = tl.load(slopes + place, inside, 0.0)
         if RELU:
             slope = tl.where(made <= 0, 0.0, slope)
         total += tl.sum(slope, 0)
         products += tl.sum(slope * normal, 0)
-    place_of_sum = parts + program * 2 * channels + channel
-    tl.store(place_of_sum, total, a_channel)
-    tl.store(place_of_sum + channels, products, a_channel)
+    part = parts + program * 2 * channels + channel
+    tl.store(part, total, a_channel)
+    tl.store(part + channels, products, a_channel)
 
 
 @jit
@@ -263,11 +260,7 @@ def _go_back(
     BLOCK: tl.constexpr,
 ):
     """A row moves its own normalised numbers and, by mean and deviation, those of all others."""
-    row = tl.program_id(0) * AT_ONCE + tl.arange(0, AT_ONCE)
-    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    a_channel = channel < channels
-    inside = (row < count)[:, None] & a_channel[None, :]
-    place = row.to(tl.int64)[:, None] * channels + channel[None, :]
+    channel, a_channel, inside, place = _tile(tl.program_id(0) * AT_ONCE, count, channels, AT_ONCE, BLOCK)
     normal, made = _normalised(rows, place, inside, moments, weight, bias, channel, a_channel, channels, AFFINE)
     slope = tl.load(slopes + place, inside, 0.0)
     if RELU:

@@ -26,7 +26,7 @@ class Propagation(nn.Module):
         super().__init__()
         assert size.facts is not None, "messages pass along facts"
         self.start, self.dropout, self.num_entities = config.start, config.message_dropout, size.num_entities
-        self.shares = SHARES if rows % SHARES == 0 and rows >= LONG else 1
+        self.shares = SHARES if rows >= LONG else 1  # rows are padded to a multiple of it
         self.composition: Composition = config.composition
         edges = torch.as_tensor(size.facts).long()
         half = len(edges) // 2  # the facts, then their inverted ones, whose messages arrive apart

@@ -273,11 +273,15 @@ def compgcn(composition: str, facts: Any) -> Model:
     return MODELS["compgcn"](config, Size(5, 4, facts), torch.Generator().manual_seed(0)).double().eval()
 
 
+@pytest.mark.parametrize("long", [1, 10**6], ids=["in shares", "whole"])
 @pytest.mark.parametrize("composition", ["subtract", "multiply", "correlate"])
-def test_compgcn_passes_messages_as_its_formula_says(composition: str) -> None:
-    """Node by node, edge by edge."""
+def test_compgcn_passes_messages_as_its_formula_says(
+    composition: str, long: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Node by node, edge by edge; a table that counts as long gives the matrices their gradients in shares."""
     import numpy as np
 
+    monkeypatch.setattr("bique.models.propagation.LONG", long)
     forward = np.array([(0, 0, 1), (2, 1, 1), (1, 0, 3), (0, 1, 3)], dtype=np.int32)
     backward = np.stack([forward[:, 2], forward[:, 1] + 2, forward[:, 0]], axis=1)
     model = compgcn(composition, np.concatenate([forward, backward]))
@@ -298,7 +302,12 @@ def test_compgcn_passes_messages_as_its_formula_says(composition: str) -> None:
                     total = total + compose(x[u], model.relation[r]) @ weight / degrees**0.5
         rows.append(total / 3)
     expected = torch.tanh(model.propagation.norm(torch.stack(rows)))
-    torch.testing.assert_close(model.entities[:, :16], expected)
+    found = model.entities[:, :16]
+    torch.testing.assert_close(found, expected)
+    for mine, its in zip(
+        *(torch.autograd.grad(one.square().sum(), [into, out, itself]) for one in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(mine, its)
     torch.testing.assert_close(model.encode()[1], model.relation @ model.propagation.weights[3])
 
 
