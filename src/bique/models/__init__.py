@@ -8,6 +8,7 @@ import torch
 
 from bique.config import ModelConfig
 from bique.graph import Graph
+from bique.models.atth import AttH
 from bique.models.bique import BiQUE
 from bique.models.compgcn import CompGCN
 from bique.models.complex import ComplEx
@@ -15,12 +16,13 @@ from bique.models.conve import ConvE
 from bique.models.convtranse import ConvTransE
 from bique.models.distmult import DistMult
 from bique.models.duale import DualE
-from bique.models.hyperbolic import AttH, RefH, RotH
 from bique.models.interacte import InteractE
 from bique.models.model import Factors, Model, Size, lookup
 from bique.models.murp import MurP
 from bique.models.quate import QuatE
+from bique.models.refh import RefH
 from bique.models.rotate import RotatE
+from bique.models.roth import RotH
 from bique.models.transe import TransE
 
 MODELS: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""RotH, RefH and ATTH (Chami et al., ACL 2020): rotations, reflections or both, by attention, in the Poincaré ball."""
+"""What RotH, RefH and ATTH share (Chami et al., ACL 2020): the Poincaré ball, with a curvature for each relation."""
 
 from __future__ import annotations
 
@@ -73,62 +73,3 @@ class Hyperbolic(Model):
         radius = (torch.tanh(c.sqrt() * length) / c.sqrt()).minimum((1 - edge(c)) / c.sqrt())
         away = distance_from_dots(x.square().sum(-1, True), radius.square(), dots(x, v) / length * radius, c)
         return bias + candidates[..., -1][..., None, :] - away.square()
-
-
-class RotH(Hyperbolic):
-    """score(h, r, t) = −d_c(Rot(θ_r) h ⊕ r, t)² + b_h + b_t"""
-
-    def __init__(self, config: RotHConfig, size: Size, generator: torch.Generator) -> None:
-        super().__init__(config, size, 1, generator)
-
-    def turn(
-        self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]
-    ) -> Float[Tensor, "batch units"]:
-        return rotate(vector, parts)
-
-
-class RefH(Hyperbolic):
-    """score(h, r, t) = −d_c(Ref(φ_r) h ⊕ r, t)² + b_h + b_t"""
-
-    def __init__(self, config: RefHConfig, size: Size, generator: torch.Generator) -> None:
-        super().__init__(config, size, 1, generator)
-
-    def turn(
-        self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]
-    ) -> Float[Tensor, "batch units"]:
-        return reflect(vector, parts)
-
-
-class AttH(Hyperbolic):
-    """score(h, r, t) = −d_c(Att(Rot(θ_r) h, Ref(φ_r) h; a_r) ⊕ r, t)² + b_h + b_t, attention in the tangent space"""
-
-    def __init__(self, config: AttHConfig, size: Size, generator: torch.Generator) -> None:
-        super().__init__(config, size, 3, generator)
-
-    def turn(
-        self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch parts"]
-    ) -> Float[Tensor, "batch units"]:
-        angles, mirrors, context = parts.chunk(3, dim=-1)
-        both = torch.stack((rotate(vector, angles), reflect(vector, mirrors)), dim=1)
-        weights = ((both * context[:, None]).sum(-1, keepdim=True) / self.units**0.5).softmax(1)
-        return (weights * both).sum(1)
-
-
-def rotate(vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]) -> Float[Tensor, "batch units"]:
-    """Givens rotations of pairs; a pair of `parts`, made a unit vector, is cosine and sine."""
-    x, y = vector.unflatten(-1, (-1, 2)).unbind(-1)
-    cosine, sine = _unit(parts)
-    return torch.stack((cosine * x - sine * y, sine * x + cosine * y), dim=-1).flatten(-2)
-
-
-def reflect(vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]) -> Float[Tensor, "batch units"]:
-    """Reflections of pairs."""
-    x, y = vector.unflatten(-1, (-1, 2)).unbind(-1)
-    cosine, sine = _unit(parts)
-    return torch.stack((cosine * x + sine * y, sine * x - cosine * y), dim=-1).flatten(-2)
-
-
-def _unit(parts: Tensor) -> tuple[Tensor, Tensor]:
-    pairs = parts.unflatten(-1, (-1, 2))
-    cosine, sine = (pairs / pairs.square().sum(-1, keepdim=True).clamp(min=1e-15).sqrt()).unbind(-1)
-    return cosine, sine
