@@ -72,7 +72,8 @@ class ConvolutionSection(ModelSection):
     """Standard deviation of the normal distribution the embeddings start from."""
     initial_bias: Literal["zero", "prior"] = "zero"
     """What the biases of candidates start from. prior: −ln(entities), the score of a guess, which biases take epochs to
-    learn by loss = "binary"; a softmax does not see the difference, DURA does."""
+    learn by loss = "binary". For short trainings: long ones have ended lower by it (LOG.md). A softmax does not see the
+    difference, DURA does."""
     units: Positive = 200
     """Reals per entity and relation."""
     entity_dropout: Share = 0.0
