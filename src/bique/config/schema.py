@@ -113,14 +113,25 @@ class OptimizerConfig(Section):
     name: Literal["adagrad", "adam"] = "adagrad"
     """adagrad or adam."""
     learning_rate: Above0 = 0.1
-    """The size of a step."""
+    """The size of a step. Not given, 0.1 for adagrad and 0.01 for adam."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """How the learning rate goes from epoch to epoch: not at all, or down to 0 at the end of the run along a line or a
     half cosine. Whoever resumes with another training.epochs changes it."""
     eps: Above0 = 1e-10
-    """Added to the root in the denominator. First gradients are as small as 1e-12, so it matters."""
+    """Added to the root in the denominator. First gradients are as small as 1e-12, so it matters. Not given, 1e-10 for
+    adagrad and 1e-8 for adam."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] | None = None
     """Adam only; (0.9, 0.999) when not given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def adam_has_its_own_defaults(cls, tree: Any) -> Any:
+        """With Adagrad's it stays at half of what it can reach (LOG.md)."""
+        if isinstance(tree, dict):
+            known = cast("dict[str, Any]", tree)
+            if known.get("name") == "adam":
+                return {"learning_rate": 0.01, "eps": 1e-8} | known
+        return cast("Any", tree)
 
     @model_validator(mode="after")
     def betas_need_adam(self) -> OptimizerConfig:

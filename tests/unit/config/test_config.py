@@ -48,6 +48,15 @@ def test_overrides_win_and_leave_the_tree_they_were_given_alone() -> None:
     assert tree == {"dataset": "wordnet", "training": {"epochs": 3}}
 
 
+def test_adam_has_a_rate_and_an_eps_of_its_own_unless_they_are_given() -> None:
+    tree = {"dataset": "wordnet"}
+    plain, adam = parse_config(tree), parse_config(override(tree, ["optimizer.name=adam"]))
+    assert (plain.optimizer.learning_rate, plain.optimizer.eps) == (0.1, 1e-10)
+    assert (adam.optimizer.learning_rate, adam.optimizer.eps) == (0.01, 1e-8)
+    given = parse_config(override(tree, ["optimizer.name=adam", "optimizer.learning_rate=0.1", "optimizer.eps=1e-10"]))
+    assert (given.optimizer.learning_rate, given.optimizer.eps) == (0.1, 1e-10)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
