@@ -190,7 +190,7 @@ class Run:
         """The ranks that are kept; refused when training has since found a better model."""
         if split not in SPLITS:
             raise unknown("split", split, SPLITS)
-        again = f"bique evaluate {quote(str(self.path))} --split {split}"
+        again = self._rank_again(split)
         file = self.path / "evaluations" / f"{split}.safetensors"
         if not file.exists():
             raise UserError(f"{self.path}: not ranked on {split} yet; do it with: {again}")
@@ -206,6 +206,9 @@ class Run:
         if not self._fit(list(counts.values()), protocol, split):
             raise UserError(f"{file}: these ranks do not fit this run and its graph; rank again with: {again}")
         return Evaluation(protocol, Ranking(**counts))
+
+    def _rank_again(self, split: str) -> str:
+        return f"bique evaluate {quote(str(self.path))} --split {split}"
 
     def _fit(self, counts: list[np.ndarray], protocol: Protocol, split: str) -> bool:
         """Whether ranks are whole numbers of this split, two for each fact."""
@@ -236,7 +239,10 @@ class Run:
             "best_validation": best,
             "curve": [one for one in metrics if "valid_mrr" in one],
             "environment": _read_json(self.path / "environment.json"),
-            "evaluations": {file.stem: _read_json(file) for file in sorted((self.path / "evaluations").glob("*.json"))},
+            "evaluations": {
+                file.stem: _read_json(file, f"rank again with: {self._rank_again(file.stem)}")
+                for file in sorted((self.path / "evaluations").glob("*.json"))
+            },
         }
 
     # one writer at a time ------------------------------------------------------------------------------------------
@@ -257,13 +263,13 @@ class Run:
             file.unlink(missing_ok=True)
 
 
-def _read_json(file: Path) -> dict[str, Any]:
+def _read_json(file: Path, remedy: str = "the run is damaged") -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"{file}: cannot be read ({error}); the run is damaged") from error
+        raise UserError(f"{file}: cannot be read ({error}); {remedy}") from error
     if not isinstance(found, dict):
-        raise UserError(f"{file}: holds {type(found).__name__}, not an object; the run is damaged")
+        raise UserError(f"{file}: holds {type(found).__name__}, not an object; {remedy}")
     return found
 
 

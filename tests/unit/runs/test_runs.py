@@ -151,6 +151,14 @@ def test_a_run_that_was_not_ranked_says_how_to_rank_it(small_graph_directory: Pa
         compare([run, run])
 
 
+@pytest.mark.parametrize("content", ['{"metrics": ', "[]", ""])
+def test_damaged_figures_say_how_to_make_them_again(content: str, small_graph_directory: Path, tmp_path: Path) -> None:
+    run = evaluated(tmp_path / "a run", small_graph_directory, 1, split="valid")
+    (run.path / "evaluations" / "valid.json").write_text(content)
+    with pytest.raises(UserError, match=r"valid\.json.*rank again with: bique evaluate '.*a run' --split valid"):
+        run.summary()
+
+
 def test_a_failed_write_leaves_the_former_file_and_no_litter(tmp_path: Path) -> None:
     write_text(tmp_path / "file", "old")
 
