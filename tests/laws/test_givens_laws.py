@@ -72,3 +72,8 @@ def test_a_vector_that_points_nowhere_makes_zeros_and_no_nan():
         assert_close(moved, torch.zeros(4))
         (slope,) = torch.autograd.grad(moved.sum(), nowhere)
         assert slope.isfinite().all()
+
+
+def test_no_vectors_are_no_vectors():
+    for move in (rotate, reflect):
+        assert move(torch.ones(0, 4), torch.ones(0, 4)).shape == (0, 4)

@@ -27,7 +27,7 @@ def reflect(vector: Float[Tensor, "*n units"], towards: Float[Tensor, "*n units"
 
 
 def _pairs(vector: Float[Tensor, "*n units"]) -> Float[Tensor, "*n pairs 2"]:
-    return vector.reshape(*vector.shape[:-1], -1, 2)
+    return vector.reshape(*vector.shape[:-1], vector.shape[-1] // 2, 2)
 
 
 def _cosine_and_sine(towards: Tensor) -> tuple[Tensor, Tensor]:
