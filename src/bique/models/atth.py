@@ -6,17 +6,14 @@ import torch
 from torch import Tensor
 
 from bique.algebra.givens import reflect, rotate
-from bique.config.models import AttHConfig
 from bique.models.hyperbolic import Hyperbolic
-from bique.models.model import Size
 from bique.shapes import Float
 
 
 class AttH(Hyperbolic):
     """score(h, r, t) = −d_c(Att(Rot(θ_r) h, Ref(φ_r) h; a_r) ⊕ r, t)² + b_h + b_t, attention in the tangent space"""
 
-    def __init__(self, config: AttHConfig, size: Size, generator: torch.Generator) -> None:
-        super().__init__(config, size, 3, generator)
+    parts = 3
 
     def turn(
         self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch parts"]

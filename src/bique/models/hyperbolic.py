@@ -23,11 +23,11 @@ class Hyperbolic(Model):
 
     dot_product = False
     kept_scores = 17
+    parts = 1
+    """Numbers that T_r needs for each unit."""
 
-    def __init__(
-        self, config: RotHConfig | RefHConfig | AttHConfig, size: Size, parts: int, generator: torch.Generator
-    ) -> None:
-        units = config.units
+    def __init__(self, config: RotHConfig | RefHConfig | AttHConfig, size: Size, generator: torch.Generator) -> None:
+        units, parts = config.units, self.parts
         super().__init__(size, units + 2, units + 1 + parts * units, config.initial_scale, generator)
         self.units = units
         with torch.no_grad():

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from bique.algebra.givens import rotate
-from bique.config.models import RotHConfig
 from bique.models.hyperbolic import Hyperbolic
-from bique.models.model import Size
 from bique.shapes import Float
 
 
 class RotH(Hyperbolic):
     """score(h, r, t) = −d_c(Rot(θ_r) h ⊕ r, t)² + b_h + b_t"""
-
-    def __init__(self, config: RotHConfig, size: Size, generator: torch.Generator) -> None:
-        super().__init__(config, size, 1, generator)
 
     def turn(
         self, vector: Float[Tensor, "batch units"], parts: Float[Tensor, "batch units"]
