@@ -24,9 +24,11 @@ class ObjectiveConfig(Section):
     what the paper prints. Of all known tails of (h, r) in train at once (1-N): binary, the mean over all candidates,
     and shared_softmax, the cross-entropy with equal shares for the tails. With negatives only: margin and
     self_adversarial."""
-    target_weight: Literal["none", "degree", "rarity"] = "none"
+    target_weight: Literal["none", "degree", "rarity", "query_rarity"] = "none"
     """degree: each triple counts 0.1 + 0.9·deg(target)/max deg. Parity: the published WN18RR figures use it. rarity: it
-    counts the less the more answers (h, r) and (t, r⁻¹) have, 1/√(both + 6), as RotatE was published (subsampling)."""
+    counts the less the more answers (h, r) and (t, r⁻¹) have, 1/√(both + 6), as RotatE was published (subsampling).
+    query_rarity: the less the more (h, r) has, 1/√(its answers + 3), so that frequent targets are not neglected
+    (Kamigaito and Hayashi, 2022)."""
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """ε: a target's label is 1 − ε, and ε is shared by all candidates."""
     smoothing_share: Literal["textbook", "published"] = "textbook"

@@ -59,7 +59,7 @@ class Objective:
         targets = directions = counts = known = facts = None
         if config.objective.target_weight == "degree":
             targets = degree_weights(torch.from_numpy(graph.degrees)).to(device)
-        if config.objective.target_weight == "rarity":
+        if config.objective.target_weight in ("rarity", "query_rarity"):
             counts = AnswerCounts.of(graph, device)
         if config.objective.sampler == "bernoulli":
             directions = bernoulli_weights(graph).to(device)
@@ -79,7 +79,8 @@ class Objective:
         if self.target_weight is not None:
             return self.target_weight[triples[..., 2]]
         if self.answer_counts is not None:
-            return self.answer_counts.rarity(triples)
+            both = self.loss.target_weight == "rarity"
+            return self.answer_counts.rarity(triples) if both else self.answer_counts.query_rarity(triples)
         return None if self.direction_weight is None else self.direction_weight[triples[..., 1]]
 
     def terms(self, model: Model, batch: Int[Tensor, "batch 3"]) -> Terms:

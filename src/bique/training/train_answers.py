@@ -34,6 +34,11 @@ class AnswerCounts(NamedTuple):
         heads, relations, tails = triples.long().unbind(-1)
         return (self._count(heads, relations) + self._count(tails, self.inverse[relations]) + 6).rsqrt()
 
+    def query_rarity(self, triples: Int[Tensor, "*n 3"]) -> Float[Tensor, "*n"]:
+        """1/√(n(h, r) + 3) of training triples."""
+        heads, relations, _ = triples.long().unbind(-1)
+        return (self._count(heads, relations) + 3).rsqrt()
+
     def _count(self, heads: Tensor, relations: Tensor) -> Tensor:
         return self.counts[torch.searchsorted(self.keys, heads * len(self.inverse) + relations)]
 

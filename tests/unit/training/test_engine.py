@@ -40,6 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "softmax": {},
     "weighted": {"objective": {"target_weight": "degree"}},
     "rare triples count more": {"objective": {"target_weight": "rarity"}},
+    "rare queries count more": {"objective": {"target_weight": "query_rarity"}},
     "logistic, weighted": {"objective": {"loss": "logistic", "target_weight": "degree"}},
     "smoothed": {"objective": {"label_smoothing": 0.1}},
     "logistic, smoothed": {"objective": {"loss": "logistic", "label_smoothing": 0.1}},

@@ -319,6 +319,14 @@ def test_rare_triples_count_more(small_graph: Graph) -> None:
     assert found.tolist() == pytest.approx(expected)
 
 
+def test_rare_queries_count_more_whatever_their_targets_are(small_graph: Graph) -> None:
+    both = [tuple(one) for one in small_graph.both_directions(small_graph.train).tolist()]
+    counts = Counter((head, relation) for head, relation, _ in set(both))
+    found = AnswerCounts.of(small_graph, torch.device("cpu")).query_rarity(torch.tensor(both))
+    assert found.tolist() == pytest.approx([(counts[head, relation] + 3) ** -0.5 for head, relation, _ in both])
+    assert len(set(found.tolist())) > 1
+
+
 def test_cuda_asked_for_where_there_is_none_is_one_sentence(small_graph_directory: Path, tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has CUDA")
