@@ -21,10 +21,14 @@ def export_embeddings(run: Run, destination: Path, what: str = "entities") -> li
 
     BiQUE's row is 8·units reals in the layout (4, units, 2): w, x, y, z; each unit's real and imaginary part. Its
     relation row is Q^×, then Q⁺ where the model translates. Beside .npy stands a .names.txt with a JSON string per row.
+    A .parquet has the labels that the run has kept, too, null where an entity has none.
     """
     model, _ = run.model()
+    labels = None
     if what == "entities":
         table, names = model.entities.numpy(), list(run.names.entities)
+        if run.names.labels is not None:
+            labels = [run.names.label(entity) for entity in range(len(names))]
     elif what == "relations":
         table = model.relations.detach().numpy()
         names = [run.names.relation_name(i) for i in range(run.names.num_directed_relations)]
@@ -32,7 +36,9 @@ def export_embeddings(run: Run, destination: Path, what: str = "entities") -> li
         raise unknown("table", what, ("entities", "relations"))
     if destination.suffix not in FORMATS:
         raise UserError(f"{destination}: the ending says the format; choose one of {', '.join(FORMATS)}")
-    return {".npy": _npy, ".parquet": _parquet, ".tsv": _tsv}[destination.suffix](destination, names, table)
+    if destination.suffix == ".parquet":
+        return _parquet(destination, names, labels, table)
+    return (_npy if destination.suffix == ".npy" else _tsv)(destination, names, table)
 
 
 def _npy(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
@@ -44,10 +50,11 @@ def _npy(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
     return [path, names_path]
 
 
-def _parquet(path: Path, names: list[str], table: np.ndarray) -> list[Path]:
+def _parquet(path: Path, names: list[str], labels: list[str | None] | None, table: np.ndarray) -> list[Path]:
     import polars
 
-    frame = polars.DataFrame({"name": names, "embedding": table})
+    told = {} if labels is None else {"label": polars.Series(labels, dtype=polars.String)}
+    frame = polars.DataFrame({"name": names, **told, "embedding": table})
     content = io.BytesIO()
     frame.write_parquet(content)
     write_bytes(path, content.getvalue())

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import polars
 import pytest
 
 import bique
@@ -13,7 +14,7 @@ from bique.config import parse_config
 from bique.errors import UserError
 from bique.graph import Graph, Labels
 from bique.runs import Run
-from bique.serving import AnswerTable, Named, Prediction, Query, read_queries, write_answers
+from bique.serving import AnswerTable, Named, Prediction, Query, export_embeddings, read_queries, write_answers
 from bique.training import train
 
 # entity 07 is labelled with another's name, 20 to 29 share one label, 5 and 6 are hostile, 30 and more have none
@@ -125,3 +126,12 @@ def test_labels_that_the_graph_got_later_are_shown(run: Run, small_graph: Graph,
     assert bique.load(run.path, tmp_path / "corrected").tails("New Town", "a next").given["head"].name == "entity 01"
     # a graph without labels: those that the run kept
     assert bique.load(run.path, tmp_path / "plain").tails("Town of B", "a next").given["head"].name == "entity 01"
+
+
+def test_an_exported_table_has_the_labels_beside_the_names(run: Run, tmp_path: Path) -> None:
+    export_embeddings(run, tmp_path / "e.parquet")
+    frame = polars.read_parquet(tmp_path / "e.parquet")
+    assert frame.columns == ["name", "label", "embedding"]
+    assert {place: label for place, label in enumerate(frame["label"]) if label is not None} == LABELS
+    export_embeddings(run, tmp_path / "r.parquet", "relations")
+    assert polars.read_parquet(tmp_path / "r.parquet").columns == ["name", "embedding"]
