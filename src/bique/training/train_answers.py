@@ -35,7 +35,7 @@ class AnswerCounts(NamedTuple):
         return (self._count(heads, relations) + self._count(tails, self.inverse[relations]) + 6).rsqrt()
 
     def query_rarity(self, triples: Int[Tensor, "*n 3"]) -> Float[Tensor, "*n"]:
-        """1/√(n(h, r) + 3) of training triples."""
+        """1/√(n(h, r) + 3) of training triples: counts begin at 4 here, too."""
         heads, relations, _ = triples.long().unbind(-1)
         return (self._count(heads, relations) + 3).rsqrt()
 
