@@ -17,7 +17,7 @@ import torch
 from training_step import median_ms
 
 from bique.atomic import write_text
-from bique.config import ObjectiveConfig, load_config
+from bique.config import ObjectiveConfig, RunConfig, load_config
 from bique.graph.catalog import locate
 from bique.models import MODELS
 from bique.training import Session
@@ -30,6 +30,8 @@ class Measured(NamedTuple):
     compared_with: str
     batch: int
     step_ms: float
+    settings: dict[str, Any]
+    """What else of the recipe it was measured with decides it."""
 
     @property
     def per_query(self) -> float:
@@ -42,6 +44,10 @@ def compared_with(objective: ObjectiveConfig) -> str:
         return "all entities, 1-N" if objective.one_to_n else "all entities"
     sampler = "" if objective.sampler == "uniform" else f", {objective.sampler}"
     return f"{objective.negatives:,} negatives{sampler}{', filtered' if objective.filtered else ''}"
+
+
+def deciding(config: RunConfig) -> dict[str, Any]:
+    return {"model": config.model.model_dump(mode="json"), "precision": config.training.precision}
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -75,7 +81,8 @@ def main() -> None:
         config = load_config(RECIPES / name / f"{options.dataset}.toml")
         session = Session(config, graph, device)
         step = median_ms(session, options.steps, 10 if device.type == "cuda" else 1)
-        rows.append(Measured(name, compared_with(config.objective), session.batches.batch_size, step))
+        batch = session.batches.batch_size
+        rows.append(Measured(name, compared_with(config.objective), batch, step, deciding(config)))
         table = markdown({**record, "rows": rows}).splitlines()
         print("\n".join(table if len(rows) == 1 else table[-1:]), flush=True)
         if options.out:

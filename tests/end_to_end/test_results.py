@@ -57,10 +57,10 @@ def test_the_documentation_has_the_steps_measured_with_the_recipes(monkeypatch: 
     benchmark, record = load_benchmark("models"), read_json(BENCHMARKS / "models.json")
     table = benchmark.markdown(record)
     assert table in (ROOT / "docs" / "models.md").read_text(encoding="utf-8"), f"docs/models.md must hold:\n{table}"
-    for name, compared_with, batch, _ in record["rows"]:
+    for name, compared_with, batch, _, settings in record["rows"]:
         config = load_config(ROOT / "recipes" / name / f"{record['dataset']}.toml")
-        now = benchmark.compared_with(config.objective), config.training.batch_size
-        assert now == (compared_with, batch), f"{name}: the recipe has changed since; measure it again"
+        now = benchmark.compared_with(config.objective), config.training.batch_size, benchmark.deciding(config)
+        assert now == (compared_with, batch, settings), f"{name}: the recipe has changed since; measure it again"
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: "/".join(path.parts[-2:]))
