@@ -45,8 +45,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
         if not path.name or (target.exists() and not target.is_file()):
             raise UserError(f"{path}: is not an ordinary file, so it is not replaced; give the name of a file")
         temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         try:
             yield temporary
+            temporary.chmod(mode)  # safetensors makes files that nobody else may read
             _flush(temporary)
             temporary.replace(target)
             _flush(target.parent)

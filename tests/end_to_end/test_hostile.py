@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -90,8 +91,9 @@ DAMAGE = {
 
 @pytest.mark.parametrize(("name", "content"), [(name, content) for name, group in DAMAGE.items() for content in group])
 def test_a_damaged_file_of_a_run_never_gives_a_traceback(name: str, content: bytes, bique: Bique, run: Path) -> None:
+    whole = Path(copytree(run, run.with_name("whole")))
     (run / name).write_bytes(content)
-    for words in (("info", run), ("predict", run, *ASK), ("evaluate", run), ("resume", run), ("compare", run, run)):
+    for words in (("info", run), ("predict", run, *ASK), ("evaluate", run), ("resume", run), ("compare", whole, run)):
         result = bique(*words)
         assert result.code in (0, 1), (words, result)
         if result.code:
@@ -119,7 +121,7 @@ def test_brackets_and_control_characters_are_shown_not_obeyed(bique: Bique, tmp_
         bique("train", "--graph", graph, "--run", run, *QUICK),
         bique("evaluate", run, "--by", "relation"),
         bique("predict", run, "--head", "[/]", "--relation", "[red]r[/]"),
-        bique("compare", run, run),
+        bique("compare", run, copytree(run, tmp_path / "[b] copy")),
         bique("export", run, tmp_path / "[b]e.npy"),
     ]
     assert [one.code for one in shown] == [0] * len(shown), [one.err for one in shown]

@@ -32,6 +32,8 @@ def compare(
 
     if len(runs) < 2:
         raise UserError("give at least two runs to compare")
+    if len({path.resolve() for path in runs}) < len(runs):
+        raise UserError("a run is given twice; give each once")
     found = compare_runs([Run.open(path) for path in runs], split, resamples)
     if as_json:
         print_json(found.as_dict())

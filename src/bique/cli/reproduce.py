@@ -31,6 +31,7 @@ def reproduce(
     """
     from bique.analysis import Results, wanted
     from bique.analysis import reproduce as reproduced
+    from bique.analysis.reproduce import paper
     from bique.cli.screen import note, print_json
     from bique.errors import UserError
 
@@ -42,6 +43,7 @@ def reproduce(
         save(hyperbolic_paths(), out)
         note(f"written: {out}")
         return
+    paper(table)  # a word that names no table, before anything else is missed
     if not results.is_dir() and not run:
         raise UserError(f"{results}: no such folder; go to a copy of the repository, give --results, or use --run")
     found = Results(results, recipes)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from bique.errors import shown
 from bique.evaluation import Evaluation, Interval, Metrics
-from bique.evaluation.significance import PairedDifference
+from bique.evaluation.significance import PairedDifference, caution
 from bique.graph import Graph
 
 COLUMNS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
@@ -41,7 +41,9 @@ def results_table(evaluations: Mapping[str, Evaluation], resamples: int) -> Tabl
         metrics, intervals = evaluation.metrics, evaluation.intervals(resamples)
         cells = [_cell(getattr(metrics, key), intervals[key]) for key in COLUMNS]
         table.add_row(Text(shown(name)), *cells, f"{metrics.mr:,.0f}", f"{metrics.adjusted_mrr_index:.3f}")
-    table.caption = Text(f"[95 % interval]; adj.: MRR adjusted for chance · {protocol.line()}", justify="left")
+    few = caution(len(next(iter(evaluations.values())).ranks) // 2)
+    told = f"[95 % interval]; adj.: MRR adjusted for chance · {protocol.line()}"
+    table.caption = Text(f"{told}\n{few}" if few else told, justify="left")
     return table
 
 

@@ -14,6 +14,8 @@ from bique.shapes import Float
 
 # resamples drawn at once: bounds the memory to CHUNK × triples numbers
 CHUNK = 50
+# triples below which resampling says little
+FEW = 30
 
 
 class Interval(NamedTuple):
@@ -44,8 +46,17 @@ def paired_bootstrap(
     means = np.concatenate([difference[draw].mean(axis=1) for draw in _draws(len(a), resamples, seed)])
     # one is added on both sides of the fraction: a bootstrap of n resamples cannot show a p below 1/(n + 1)
     below, above = np.sum(means <= 0) + 1, np.sum(means >= 0) + 1
-    p_value = min(1.0, 2 * float(min(below, above)) / (resamples + 1))
+    found = 2 * float(min(below, above)) / (resamples + 1)
+    # nor can n triples that differ: were it chance, all of them would lean one way in 2 of 2ⁿ cases
+    p_value = min(1.0, max(found, 2.0 ** (1 - min(np.count_nonzero(difference), 1000))))
     return PairedDifference(float(difference.mean()), _middle(means), p_value)
+
+
+def caution(triples: int) -> str | None:
+    """A sentence for figures of so few triples that their intervals are too narrow."""
+    if triples >= FEW:
+        return None
+    return f"of {triples} fact{'s' if triples != 1 else ''} only: too few for an interval or a difference to say much"
 
 
 def _draws(size: int, resamples: int, seed: int) -> Iterator[np.ndarray]:

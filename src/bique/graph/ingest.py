@@ -76,7 +76,8 @@ def import_graph(
         recorded = {**_origin(files, named, options, split, seed, bad), **(origin or {})}
         graph = Graph(found.entities, found.relations, **splits, origin=recorded, labels=told and told.labels)
         graph.write(directory)
-    empty = [name for name in SPLITS if split is not None and not len(graph.split(name))]
+    shares = dict(zip(SPLITS, split or (0, 0, 0), strict=True))
+    empty = [name for name, share in shares.items() if share and not len(graph.split(name))]
     notes += [f"too few facts for a share of their own: the {name} split is empty" for name in empty]
     notes += [*found.notes, *(told.notes if told else []), *_unseen_note(graph)]
     opened, seconds = Graph.open(dest), time.perf_counter() - started
@@ -118,9 +119,10 @@ def _files(
 
 def _check_shares(shares: Shares) -> None:
     shown = ",".join(map(str, shares))
-    sound = len(shares) == 3 and min(shares) >= 0 and shares[0] > 0 and abs(sum(shares) - 1) < 1e-9
-    if not sound:
+    if not (len(shares) == 3 and abs(sum(shares) - 1) < 1e-9):
         raise UserError(f"--split {shown}: give three shares for train, valid and test that sum to 1, as 0.9,0.05,0.05")
+    if min(shares) < 0 or not shares[0]:
+        raise UserError(f"--split {shown}: train needs a share, and none is below 0; as 0.9,0.05,0.05")
 
 
 def split_facts(triples: Triples, shares: Shares, seed: int) -> dict[Split, Triples]:

@@ -137,6 +137,8 @@ class Predictor:
     @torch.no_grad()
     def answer(self, queries: Sequence[Query], top: int = 10, *, only_new: bool = False) -> list[AnswerTable]:
         """One table per question, in their order; questions for entities share their matrix products."""
+        if top < 1:
+            raise UserError(f"top = {top}: ask for at least one answer")
         if only_new and self.facts is None:
             raise UserError("leaving out known facts needs the graph of the run; give its place with --graph")
         ids = [self._ids(query) for query in queries]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,11 +19,16 @@ HEADINGS = ("head", "relation", "tail", "rank", "answer", "score", "probability"
 def read_queries(file: Path) -> list[Query]:
     """Lines `head<TAB>relation<TAB>?` with ? where something is asked; .jsonl: objects that leave it out."""
     try:
-        lines = file.read_bytes().decode("utf-8").split("\n")
+        content = file.read_bytes()
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}; give a file of questions, one per line") from error
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UserError(f"{file}: this is UTF-16, not UTF-8; convert it, as with: iconv -f UTF-16 -t UTF-8")
+    try:
+        lines = content.removeprefix(codecs.BOM_UTF8).decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
-        raise UserError(f"{file}: not UTF-8 text (byte {error.start})") from error
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{file}:{line}: not UTF-8 text; convert the file, as with: iconv -t UTF-8") from error
     parse = _from_json if file.suffix == ".jsonl" else _from_fields
     numbered = [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
     return [parse(f"{file}:{number}", line) for number, line in numbered if line]
@@ -39,9 +45,11 @@ def _from_fields(place: str, line: str) -> Query:
 def _from_json(place: str, line: str) -> Query:
     try:
         found = json.loads(line)
-        given = [found.get(key) for key in ("head", "relation", "tail")]
-    except (ValueError, AttributeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{place}: not a JSON object ({error})") from error
+    if not isinstance(found, dict):
+        raise UserError(f"{place}: not a JSON object with head, relation or tail; found {line}")
+    given = [found.get(key) for key in ("head", "relation", "tail")]
     if [type(value) for value in given if value is not None] != [str, str]:
         raise UserError(f"{place}: expected names for exactly two of head, relation and tail; found {line}")
     return Query(*given, place=f"{place}: ")

@@ -65,6 +65,19 @@ def test_paired_bootstrap_of_equal_systems_is_undecided() -> None:
     assert paired_bootstrap(a, a, 500).p_value == 1.0
 
 
+@pytest.mark.parametrize("differing", [1, 2, 3, 5, 10])
+def test_few_triples_cannot_show_a_small_p(differing: int) -> None:
+    """A sign test of n triples cannot go below 2/2ⁿ; those on which the two are even say nothing."""
+    gain = np.concatenate([np.linspace(0.1, 0.2, differing), np.zeros(7)])
+    found = paired_bootstrap(np.zeros(len(gain)), gain, 5000)
+    assert found.p_value >= 2 / 2**differing
+    assert paired_bootstrap(gain, np.zeros(len(gain)), 5000).p_value == pytest.approx(found.p_value, rel=0.2)
+
+
+def test_many_triples_may() -> None:
+    assert paired_bootstrap(np.zeros(3000), np.full(3000, 0.1), 1000).p_value == pytest.approx(2 / 1001)
+
+
 def test_protocols_are_alike_but_for_seed_and_version() -> None:
     assert PROTOCOL.differences(replace(PROTOCOL, seed=5, version="2")) == []
     assert PROTOCOL.differences(replace(PROTOCOL, dataset="the same graph in another folder")) == []

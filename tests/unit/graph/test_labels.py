@@ -206,8 +206,9 @@ def test_compressed_labels_are_read(ending: str, compress, tmp_path: Path):
 
 
 def test_blanks_are_taken_off_where_that_was_asked_for(tmp_path: Path):
-    graph, _ = _import(tmp_path / "kept", "Q1\t Ann \n")
+    graph, report = _import(tmp_path / "kept", "Q1\t Ann \nQ1\t Ann \nQ2\tBo\n")
     assert graph.label(0) == " Ann "
+    assert any("labels that begin or end with blanks: 1, such as ' Ann '" in note for note in report.notes)
     graph, _ = _import(tmp_path / "off", " Q1 \t Ann \nQ2\tBo\n", ReadOptions(strip=True))
     assert (graph.label(0), graph.label(1)) == ("Ann", "Bo")
     with pytest.raises(UserError, match=r"l\.tsv:1: the label is empty"):

@@ -54,11 +54,27 @@ def test_one_file_is_split_and_the_choice_recorded(tmp_path):
     assert any("in valid or test only" in note for note in report.notes)
 
 
-@pytest.mark.parametrize("shares", [(0.9, 0.1, 0.1), (1.2, -0.1, -0.1), (0.0, 0.5, 0.5), (float("nan"), 0.5, 0.5)])
-def test_shares_that_do_not_sum_to_one_are_refused(tmp_path, shares):
+@pytest.mark.parametrize(
+    ("shares", "why"),
+    [
+        ((0.9, 0.1, 0.1), "sum to 1"),
+        ((float("nan"), 0.5, 0.5), "sum to 1"),
+        ((1.2, -0.1, -0.1), "none is below 0"),
+        ((0.0, 0.5, 0.5), "train needs a share"),
+    ],
+)
+def test_shares_that_make_no_split_are_refused_with_the_reason(tmp_path, shares, why):
     (tmp_path / "facts.tsv").write_text("a\tr\tb\n")
-    with pytest.raises(UserError, match="sum to 1"):
+    with pytest.raises(UserError, match=why):
         import_graph(tmp_path / "facts.tsv", tmp_path / "graph", split=shares)
+
+
+@pytest.mark.parametrize(("shares", "told"), [((1.0, 0.0, 0.0), []), ((0.9, 0.1, 0.0), ["valid"])])
+def test_an_empty_split_is_noted_unless_it_was_asked_for(tmp_path, shares, told):
+    (tmp_path / "facts.tsv").write_text("a\tr\tb\nb\tr\tc\n")
+    _, report = import_graph(tmp_path / "facts.tsv", tmp_path / "graph", split=shares)
+    empty = [f"too few facts for a share of their own: the {name} split is empty" for name in told]
+    assert [note for note in report.notes if "is empty" in note] == empty
 
 
 def test_one_file_needs_shares_and_a_folder_has_none(tmp_path):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,19 @@ def test_a_truncated_checkpoint_is_one_sentence(tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes()[:-7])
     with pytest.raises(UserError, match="damaged"):
         read_checkpoint(file)
+
+
+def test_a_file_may_be_read_by_whom_the_umask_says(tmp_path: Path) -> None:
+    file = tmp_path / "x.safetensors"
+    former = os.umask(0o027)
+    try:
+        write_checkpoint(file, Checkpoint({"a": torch.ones(1)}, {}))
+        assert file.stat().st_mode & 0o777 == 0o640
+        file.chmod(0o600)  # a choice of the user's, which the next checkpoint keeps
+        write_checkpoint(file, Checkpoint({"a": torch.ones(1)}, {}))
+        assert file.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(former)
 
 
 def test_a_run_opens_with_the_names_and_settings_it_was_made_with(small_graph_directory: Path, tmp_path: Path) -> None:

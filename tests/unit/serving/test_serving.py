@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 
@@ -162,6 +163,25 @@ def test_a_bad_question_names_its_line(name: str, text: str, tmp_path: Path) -> 
     (tmp_path / name).write_text(f"{good}\n{text}\n")
     with pytest.raises(UserError, match=f"{name}:2: "):
         read_queries(tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "line"), [("q.tsv", "a\tb\t?"), ("q.jsonl", '{"head": "a", "relation": "b"}')])
+def test_questions_in_other_encodings(name: str, line: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_bytes(codecs.BOM_UTF8 + line.encode())
+    assert [(one.head, one.relation, one.tail) for one in read_queries(file)] == [("a", "b", None)]
+    file.write_text(line, encoding="utf-16")
+    with pytest.raises(UserError, match="UTF-16, not UTF-8; convert it"):
+        read_queries(file)
+    file.write_bytes(f"{line}\n{line.replace('a', 'é')}".encode("latin-1"))
+    with pytest.raises(UserError, match=f"{name}:2: not UTF-8 text; convert"):
+        read_queries(file)
+
+
+@pytest.mark.parametrize("top", [0, -1])
+def test_no_answers_are_not_a_question(top: int, run: Run) -> None:
+    with pytest.raises(UserError, match="at least one answer"):
+        bique.load(run.path).tails("entity 04", "c parent", top=top)
 
 
 def test_exported_tables_hold_the_embeddings_with_their_names(run: Run, tmp_path: Path) -> None:

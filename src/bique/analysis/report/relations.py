@@ -101,10 +101,12 @@ def _geometry(one: Told, patterns: list[RelationPattern]) -> Markup | None:
     rho, low, high = rank_correlation(
         [pattern.hierarchy for pattern in patterns], [found.median("rapidity") for found in forward]
     )
-    answer = (
-        f"Do relations that build a hierarchy stretch more? Rank correlation {number(rho, 2)} "
-        f"[{number(low, 2)} {number(high, 2)}] over {len(patterns)} relations; an interval that holds 0 may be chance."
+    found = (
+        f"Rank correlation {number(rho, 2)} [{number(low, 2)} {number(high, 2)}] over {len(patterns)} relations; an "
+        "interval that holds 0 may be chance."
     )
+    told = found if np.isfinite((rho, low, high)).all() else "Relations that are all alike in it cannot tell."
+    answer = f"Do relations that build a hierarchy stretch more? {told}"
     often = np.argsort([-pattern.facts for pattern in patterns], kind="stable")[:MOST_PANELS].tolist()
     drawn = _angles([forward[i] for i in sorted(often)], len(patterns))
     heading = element("summary", "All turns and stretches in one picture, and whether hierarchies stretch more")

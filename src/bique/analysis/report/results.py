@@ -20,6 +20,7 @@ from bique.analysis.report.html import (
 )
 from bique.analysis.words import CATEGORIES
 from bique.evaluation import Interval, Metrics
+from bique.evaluation.significance import caution
 from bique.graph import Graph
 from bique.runs import compare, hardware_of
 
@@ -106,7 +107,9 @@ def _differences(group: list[Told]) -> Markup | None:
         ]
         rows.append([row_name(name(one.label)), *cells])
     caption = f"Difference from {group[0].label}, on the same questions"
-    note = element("p", "A difference whose interval holds 0 may be chance.", class_="small")
+    few = caution(len(found.evaluations[0].ranks) // 2)
+    told = "A difference whose interval holds 0 may be chance." + (f" {few.capitalize()}." if few else "")
+    note = element("p", told, class_="small")
     return joined(table(caption, ["", *COLUMNS.values()], rows, "figures"), note)
 
 
@@ -220,6 +223,7 @@ def _how_good(one: Told) -> str:
     return (
         f"On the test split the right answer comes first in {first:.0%} of the questions and among the first ten in "
         f"{ten:.0%} (MRR {number(one.metrics.mrr)}, 95 % interval {number(low)} to {number(high)})."
+        + (f" {few.capitalize()}." if (few := caution(one.metrics.queries // 2)) else "")
     )
 
 

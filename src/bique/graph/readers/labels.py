@@ -66,6 +66,8 @@ class _Table:
         self._numbers: dict[int, int] = {}
         self.labels: dict[int, str] = {}
         self.unknown = 0
+        self.padded: list[str] = []
+        """Labels with blanks at their ends."""
 
     def add(self, number: int, line: bytes) -> None:
         """Take a line in, or BadRecordError with the reason why not."""
@@ -75,8 +77,10 @@ class _Table:
             self.unknown += 1
         elif self.labels.setdefault(place, label) != label:
             raise BadRecordError(f"{cut(name)!r} has another label on line {self._numbers[place]}")
-        else:
-            self._numbers.setdefault(place, number)
+        elif place not in self._numbers:
+            self._numbers[place] = number
+            if label != label.strip(BLANKS):
+                self.padded.append(label)
 
 
 def _fields(line: bytes, strip: bool) -> tuple[str, str]:
@@ -109,6 +113,9 @@ def _notes(name: str, table: _Table, entities: int, bad: int) -> list[str]:
         notes.append(f"{name}: lines whose id the graph does not have: {table.unknown}")
     if bad:
         notes.append(f"{name}: bad lines set aside: {bad}")
+    if table.padded:
+        found = f"{name}: labels that begin or end with blanks: {len(table.padded)}, such as {cut(table.padded[0])!r}"
+        notes.append(f"{found}; they were kept as they stand, --strip takes the blanks off")
     if without := entities - len(table.labels):
         notes.append(f"{name}: entities without a label: {without} of {entities}; they are shown by their id")
     if shared := sum(count for count in Counter(table.labels.values()).values() if count > 1):
