@@ -15,6 +15,13 @@ class UserError(Exception):
     """Shown by the command line as one clear sentence, exit code 1."""
 
 
+class DivergedError(UserError):
+    """A loss, a table or a score is no longer a finite number."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}. Train anew with a smaller optimizer.learning_rate or another penalty.weight")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` when something known is near, else nothing."""
     known = list(known)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from bique.analysis import Results
+from bique.graph import Graph
 
 ROOT = Path(__file__).parents[2]
 VERBS = [
@@ -77,7 +79,7 @@ def test_json_is_json_and_nothing_else(
         ("train", "--graph", small_graph_directory, "--run", tmp_path / "run2", *QUICK, "--json"),
         ("resume", run, "--json"),
         ("evaluate", run, "--json"),
-        ("compare", run, run, "--json", "--resamples", 100),
+        ("compare", run, tmp_path / "run2", "--json", "--resamples", 100),
         ("predict", run, "--tail", "entity 01", "--relation", "c parent", "--json"),
         ("relations", run, "--head", "entity 04", "--tail", "entity 01", "--json"),
         ("export", run, tmp_path / "e.npy", "--json"),
@@ -172,6 +174,47 @@ def test_questions_from_a_file(bique: Bique, run: Path, tmp_path: Path) -> None:
     done = bique("predict", run, "--queries", tmp_path / "questions.tsv", "--out", tmp_path / "answers.tsv", "--top", 2)
     assert done.code == 0
     assert len((tmp_path / "answers.tsv").read_text().splitlines()) == 3
+
+
+def test_a_run_that_never_began_leaves_its_name_free(
+    bique: Bique, small_graph_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    words = ("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK)
+    failed = bique(*words, "--set", "training.tensorboard=true")
+    assert failed.code == 1
+    assert "needs the package 'tensorboard'" in failed.err
+    assert not (tmp_path / "run").exists()
+    assert bique(*words).code == 0
+
+
+def test_a_run_that_diverged_is_not_said_to_go_on(bique: Bique, small_graph_directory: Path, tmp_path: Path) -> None:
+    hot = ("--set", "optimizer.learning_rate=1e30", "--set", "training.epochs=6", "--set", "training.validate_every=6")
+    failed = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK, *hot)
+    assert failed.code == 1
+    assert "smaller optimizer.learning_rate" in failed.err
+    assert "diverged:" in (tmp_path / "run" / "log.txt").read_text().splitlines()[-1]
+    asked = bique("predict", tmp_path / "run", "--head", "entity 04", "--relation", "c parent")
+    assert asked.code == 1
+    assert "it diverged and would again" in asked.err
+    assert "bique resume" not in asked.err
+
+
+def test_few_facts_are_said_to_say_little(bique: Bique, run: Path, small_graph_directory: Path, tmp_path: Path) -> None:
+    graph = Graph.open(small_graph_directory)
+    assert len(graph.test) < 30
+    trained = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "other", *QUICK)
+    said = f"of {len(graph.test)} facts only"
+    assert said in " ".join(trained.out.split())
+    assert said in " ".join(bique("compare", run, tmp_path / "other").out.split())
+    bique("report", run, tmp_path / "other", "--out", tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count(said.capitalize()) >= 2
+
+
+def test_a_run_is_compared_with_others_only(bique: Bique, run: Path) -> None:
+    refused = bique("compare", run, run)
+    assert refused.code == 1
+    assert "given twice" in refused.err
 
 
 def test_a_recipe_file_is_the_same_as_its_settings(
@@ -347,6 +390,12 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
         (["objective.loss=binary", "penalty.weight=0", "objective.smoothing_share=published"], "needs label_smoothing"),
         (["objective.temperature=2"], "belongs to the loss"),
         (["penalty.kind=dura", "penalty.entity=1"], "has one weight"),
+        (["penalty.kind=dura", "model.name=murp"], "murp compares by a distance; use 'l2' or 'n3'"),
+        (["model.name=transe", "objective.loss=binary", "penalty.weight=0"], "transe are minus a distance"),
+        (["model.name=rotate", "objective.loss=logistic"], "rotate are minus a distance"),
+        (["model.name=rotate", "penalty.relation=1"], "angles of rotate have no size"),
+        (["objective.loss=margin", "objective.negatives=2", "objective.label_smoothing=0.1"], "losses with labels"),
+        (["objective.negatives=2", "objective.filtered=true", "objective.label_smoothing=0.1"], "some of them none"),
         (["objective.negatives=2", "objective.sampler=bernoulli", "objective.target_weight=degree"], "directions"),
     ],
 )

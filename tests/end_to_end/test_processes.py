@@ -119,18 +119,24 @@ def test_the_bundled_graph_and_a_seed_give_the_same_digits_twice_on_two_threads(
     assert one == two
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_says_how_to_go_on_and_loses_nothing(
-    number: signal.Signals, whole: Path, small_graph_directory: Path, tmp_path: Path
-) -> None:
-    run = tmp_path / "stopped"
-    process = start("train", "--graph", small_graph_directory, "--run", run, *QUICK)
+def stop_once_begun(process: subprocess.Popen[str], run: Path, number: signal.Signals = signal.SIGINT) -> str:
+    """What it says when a signal stops it after its first checkpoint."""
     while not (run / "checkpoints" / "last.safetensors").exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.005)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number, err
+    return err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_says_how_to_go_on_and_loses_nothing(
+    number: signal.Signals, whole: Path, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "stopped"
+    process = start("train", "--graph", small_graph_directory, "--run", run, *QUICK)
+    err = stop_once_begun(process, run, number)
     assert f"bique resume {run}" in err
     code, _, err = finish("resume", run)
     assert code == 0, err
@@ -171,22 +177,40 @@ def test_the_shape_checker_is_not_needed_to_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_full_disk_is_one_sentence_and_keeps_what_was_there(
+def small_files_only() -> None:
+    """A limit on the size of files stands in for a full disk: writing past it fails in the same place."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, 8_000))
+
+
+def test_a_disk_that_is_full_from_the_start_is_one_sentence_and_the_same_command_works_later(
     whole: Path, small_graph_directory: Path, tmp_path: Path
 ) -> None:
-    """A limit on the size of files stands in for a full disk: writing past it fails in the same place."""
-
-    def small_files_only() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, 8_000))
-
     run = tmp_path / "full"
     words = ("train", "--graph", small_graph_directory, "--run", run, *QUICK)
     code, _, err = finish(*words, preexec_fn=small_files_only)
     assert code == 1, err
     assert "error: " in err
     assert "Traceback" not in err
-    assert not list((run / "checkpoints").iterdir())
+    assert not run.exists()
+    code, _, err = finish(*words)
+    assert code == 0, err
+    assert_same_weights(whole, run)
+
+
+def test_a_disk_that_fills_up_is_one_sentence_and_keeps_what_was_there(
+    whole: Path, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "full"
+    last = run / "checkpoints" / "last.safetensors"
+    process = start("train", "--graph", small_graph_directory, "--run", run, *QUICK)
+    stop_once_begun(process, run)
+    kept = last.read_bytes()
+    code, _, err = finish("resume", run, preexec_fn=small_files_only)
+    assert code == 1, err
+    assert "error: " in err
+    assert "Traceback" not in err
+    assert last.read_bytes() == kept
     code, _, err = finish("resume", run)
     assert code == 0, err
     assert_same_weights(whole, run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import rmtree
 from typing import Annotated
 
 import typer
@@ -52,4 +53,9 @@ def train(
     with transfer_display("fetching") as progress:
         opened = open_graph(config, progress)
     choose_device(config.training.device)  # before anything is made
-    train_and_rank(Run.create(config, opened, run), opened, as_json=as_json)
+    made = Run.create(config, opened, run)
+    try:
+        train_and_rank(made, opened, as_json=as_json)
+    finally:
+        if not made.last.exists():  # training did not begin: nothing to go on with, and the name stays free
+            rmtree(made.path, ignore_errors=True)

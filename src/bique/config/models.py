@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,8 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class ModelSection(Section):
+    compares_by: ClassVar[Literal["dot product", "distance", "distance and biases"]] = "dot product"
+    """A distance without biases gives no score above 0."""
     initial_scale: Above0 = 1e-3
     """Standard deviation of the normal distribution every table starts from."""
 
@@ -51,6 +53,7 @@ class DualEConfig(ModelSection):
 
 
 class TransEConfig(ModelSection):
+    compares_by = "distance"
     name: Literal["transe"]
     units: Positive = 256
     """Reals per entity."""
@@ -59,6 +62,7 @@ class TransEConfig(ModelSection):
 
 
 class RotatEConfig(ModelSection):
+    compares_by = "distance"
     name: Literal["rotate"]
     initial_scale: Above0 = 0.1
     """Standard deviation of the numbers every table starts from. A step of the size ε turns an angle by ε·π/(√3·this),
@@ -84,6 +88,10 @@ class ConvolutionSection(ModelSection):
     """Of whole feature maps."""
     hidden_dropout: Share = 0.3
     """Of the query."""
+    norm_statistics: Literal["running", "measured"] = "running"
+    """What the batch norms know in evaluation. running: means over the batches of training, as published; dropout has
+    made their variances larger than evaluation sees them. measured: of 8,192 queries of train, without dropout, before
+    every evaluation. Training is the same to the bit. Better after loss = "binary", worse after a softmax (LOG.md)."""
 
 
 class ConvEConfig(ConvolutionSection):
@@ -165,24 +173,28 @@ class CompGCNConfig(ConvolutionSection):
 
 
 class MurPConfig(ModelSection):
+    compares_by = "distance and biases"
     name: Literal["murp"]
     units: Positive = 128
     """Dimension of the Poincaré ball."""
 
 
 class RotHConfig(ModelSection):
+    compares_by = "distance and biases"
     name: Literal["roth"]
     units: Annotated[int, Field(ge=2, le=10**9, multiple_of=2)] = 128
     """Dimension of the ball; even, as rotations act on pairs."""
 
 
 class RefHConfig(ModelSection):
+    compares_by = "distance and biases"
     name: Literal["refh"]
     units: Annotated[int, Field(ge=2, le=10**9, multiple_of=2)] = 128
     """Dimension of the ball; even, as reflections act on pairs."""
 
 
 class AttHConfig(ModelSection):
+    compares_by = "distance and biases"
     name: Literal["atth"]
     units: Annotated[int, Field(ge=2, le=10**9, multiple_of=2)] = 128
     """Dimension of the ball; even, as rotations and reflections act on pairs."""

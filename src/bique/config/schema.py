@@ -65,8 +65,10 @@ class ObjectiveConfig(Section):
         if self.negatives and self.one_to_n:
             other = "logistic" if self.loss == "binary" else "softmax"
             raise ValueError(f"loss = {self.loss!r} is over all candidates; set negatives = 0, or use {other!r}")
-        if self.negatives and self.label_smoothing:
-            raise ValueError("label_smoothing is for losses over all candidates; with negatives set it to 0")
+        if self.label_smoothing and self.loss in ("margin", "self_adversarial"):
+            raise ValueError(f"label_smoothing is for losses with labels; with loss = {self.loss!r} set it to 0")
+        if self.label_smoothing and self.filtered:
+            raise ValueError("label_smoothing gives every negative a share, and filtered = true some of them none")
         if self.one_to_n and self.target_weight != "none":
             raise ValueError(f"loss = {self.loss!r} has many targets in a query; use target_weight = 'none'")
         if self.smoothing_share == "published" and self.loss != "binary":
@@ -91,7 +93,8 @@ class PenaltyConfig(Section):
 
     kind: Literal["group_n3", "n3", "l2", "dura"] = "group_n3"
     """group_n3: Σ over units of (length of the unit)³; a unit is a real, complex number, quaternion or biquaternion.
-    n3: the same over single reals. l2: Σ of squares. dura: squares of query and tail (Zhang et al., 2020)."""
+    n3: the same over single reals. l2: Σ of squares. dura: squares of query and tail (Zhang et al., 2020), biases
+    included; for models that compare by a dot product."""
     weight: NotNegative = 0.1
     """λ; 0 means no penalty."""
     entity: NotNegative = 2.0
@@ -235,6 +238,35 @@ class RunConfig(Section):
                 f"objective.sampler = 'pairs' would give {self.model.name}'s batch norms a second batch, of the drawn "
                 "heads; use 'uniform'"
             )
+        return self
+
+    @model_validator(mode="after")
+    def a_distance_is_not_a_probability(self) -> RunConfig:
+        objective = self.objective
+        if (
+            self.model.compares_by == "distance"
+            and objective.loss in ("logistic", "binary")
+            and not objective.negatives
+        ):
+            raise ValueError(
+                f"objective.loss = {objective.loss!r} over all candidates wants scores above 0 for facts, and those of "
+                f"{self.model.name} are minus a distance; use 'softmax', or negatives with 'self_adversarial'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def dura_weighs_dot_products(self) -> RunConfig:
+        if self.penalty.weight and self.penalty.kind == "dura" and self.model.compares_by != "dot product":
+            raise ValueError(
+                f"penalty.kind = 'dura' is for models that compare by a dot product, and {self.model.name} compares by "
+                "a distance; use 'l2' or 'n3'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def angles_have_no_size(self) -> RunConfig:
+        if self.model.name == "rotate" and self.penalty.relation != 0.5:
+            raise ValueError("penalty.relation: the angles of rotate have no size to keep down; leave it out")
         return self
 
     @model_validator(mode="after")

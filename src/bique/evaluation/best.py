@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from bique.errors import UserError
+from bique.errors import DivergedError
 from bique.evaluation.ranking import Scorer, score_tiles
 from bique.shapes import Float, Int
 
@@ -34,4 +34,4 @@ def best_entities(
 
 def refuse_if_not_finite(scores: Tensor) -> None:
     if not bool(torch.isfinite(scores).all()):
-        raise UserError("the model gives a score that is not a finite number; it cannot answer (did it diverge?)")
+        raise DivergedError("the model gives a score that is not a finite number, so it cannot answer")

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from bique.config import Ties
-from bique.errors import UserError
+from bique.errors import DivergedError
 from bique.graph import Answers, Triples
 from bique.shapes import Float, Int
 
@@ -99,7 +99,7 @@ def rank_queries(scorer: Scorer, queries: Triples, answers: Answers, memory: int
     for start in range(0, len(queries), size):
         _rank_block(scorer, known, start, memory, counts[:, start : start + size], finite)
     if not bool(finite):
-        raise UserError("the model gives a score that is not a finite number; it cannot be ranked (did it diverge?)")
+        raise DivergedError("the model gives a score that is not a finite number, so it cannot be ranked")
     better, equal, rivals = counts.cpu().numpy()
     return Ranking(better, equal - 1, len(scorer.entities) - rivals)  # the target equals itself
 

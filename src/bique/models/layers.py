@@ -12,8 +12,10 @@ from torch.nn import functional
 from bique.config.models import ConvolutionSection
 from bique.kernels.batch_norm import BatchNorm
 from bique.models.model import Model, Size
-from bique.shapes import Float
+from bique.shapes import Float, Int
 
+# queries that norms are measured with at a time
+QUERIES = 512
 # the bias of a candidate is a column of the entity table, and a row of bf16 likes a multiple of 8
 BIAS_WIDTH = 8
 
@@ -66,6 +68,7 @@ class ConvolutionModel(Model):
         self.units, self.entity_dropout = config.units, config.entity_dropout
         self.encodes_entities = config.entity_dropout > 0
         self.dropout = config.input_dropout, config.feature_dropout, config.hidden_dropout
+        self.measures_norms = config.norm_statistics == "measured"
 
     def encode(self) -> tuple[Float[Tensor, "rows width"], Float[Tensor, "num_relations relation_width"]]:
         """In training single numbers of the entities may be dropped; never their biases."""
@@ -73,6 +76,24 @@ class ConvolutionModel(Model):
             return super().encode()
         rows, biases = self.entity.split((self.units, BIAS_WIDTH), dim=1)
         return torch.cat((functional.dropout(rows, self.entity_dropout), biases), dim=1), self.relation
+
+    @torch.no_grad()
+    def settle(self, heads: Int[Tensor, "queries"], relations: Int[Tensor, "queries"]) -> None:
+        """The statistics of every norm anew, as means over batches (Wu and Johnson 2021), without dropout."""
+        if not self.measures_norms:
+            return
+        norms = [module for module in self.modules() if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d))]
+        momenta, training = [norm.momentum for norm in norms], self.training
+        self.eval()
+        parts = -(-len(heads) // QUERIES)
+        for part in range(parts):
+            for norm in norms:
+                norm.train()
+                norm.momentum = 1 / (part + 1)
+            self.query(heads[part::parts], relations[part::parts])
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
+        self.train(training)
 
     def read_by(self, features: int, places: int, generator: torch.Generator) -> None:
         """Makes the layers from feature maps to query."""

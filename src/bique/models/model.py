@@ -87,6 +87,9 @@ class Model(nn.Module, ABC):
         """The tables as transform and similarity see them; a model that passes messages makes them here."""
         return self.entity, self.relation
 
+    def settle(self, heads: Int[Tensor, "queries"], relations: Int[Tensor, "queries"]) -> None:
+        """With queries of train, before every evaluation in training: time to measure what evaluation alone uses."""
+
     def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch c units s"]:
         """The units of a row, for penalties: single reals unless a model says otherwise."""
         return rows.view(len(rows), 1, -1, 1)

@@ -1,4 +1,4 @@
-"""Losses over all candidates: scores (batch, candidates) and the place of the target in each row; one loss per row.
+"""Losses of scores (batch, candidates), one per row: of one target among all candidates or negatives, or of many (1-N).
 
 With y = (1 - smoothing)·[candidate = target] + smoothing/candidates, the smoothed label of each candidate:
 """

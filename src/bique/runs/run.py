@@ -21,7 +21,7 @@ import torch
 
 from bique.atomic import atomic_directory, disk_errors, write_text
 from bique.config import RunConfig, Ties, dump_config, load_config
-from bique.errors import UserError, unknown
+from bique.errors import DivergedError, UserError, unknown
 from bique.evaluation import Evaluation, Protocol, Ranking, evaluate
 from bique.graph import SPLITS, Graph, Labels, Vocabulary
 from bique.graph.catalog import locate
@@ -29,6 +29,9 @@ from bique.graph.download import Progress
 from bique.models import MODELS, Model, build_model
 from bique.runs.checkpoint import Checkpoint, read_checkpoint, read_record, write_checkpoint
 from bique.version import VERSION
+
+# the line of the log that tells so
+DIVERGED = "diverged:"
 
 
 @dataclass(frozen=True)
@@ -121,9 +124,7 @@ class Run:
     def model(self, device: str = "cpu", graph: Graph | None = None) -> tuple[Model, dict[str, Any]]:
         """The best model, ready to answer, and the record of its checkpoint. `graph`: the run's, if it is at hand."""
         if not self.best.exists():
-            raise UserError(
-                f"{self.path}: has no best checkpoint yet; train it with: bique resume {quote(str(self.path))}"
-            )
+            raise UserError(f"{self.path}: has no best checkpoint yet; {self._remedy}")
         checkpoint = read_checkpoint(self.best)
         kind = MODELS[self.config.model.name]
         # most models answer without their graph; one that passes messages along its facts cannot
@@ -142,6 +143,23 @@ class Run:
 
     def log(self, line: str) -> None:
         self._append("log.txt", f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}")
+
+    def log_divergence(self, error: DivergedError) -> None:
+        self.log(f"{DIVERGED} {error}")
+
+    @property
+    def diverged(self) -> bool:
+        """Whether that was how training ended: it would again."""
+        file = self.path / "log.txt"
+        with disk_errors(file):
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
+        return bool(lines) and DIVERGED in lines[-1]
+
+    @property
+    def _remedy(self) -> str:
+        if self.diverged:
+            return "it diverged and would again: train anew, with a smaller optimizer.learning_rate for example"
+        return f"go on with: bique resume {quote(str(self.path))}"
 
     def _append(self, name: str, line: str) -> None:
         with disk_errors(self.path / name), (self.path / name).open("a", encoding="utf-8") as file:
@@ -223,7 +241,7 @@ class Run:
         epoch, wanted = done[-1]["epoch"] if done else 0, self.config.training.epochs
         if epoch >= wanted or self.config.training.patience is not None:
             return None
-        return f"this run was stopped after epoch {epoch} of {wanted}; go on with: bique resume {quote(str(self.path))}"
+        return f"this run was stopped after epoch {epoch} of {wanted}; {self._remedy}"
 
     def summary(self) -> dict[str, Any]:
         """Settings, progress, hardware and figures of the run: what a file of results holds."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from bique.errors import UserError
+from bique.errors import DivergedError, UserError
 from bique.evaluation import evaluate
 from bique.graph import Graph
 from bique.runs import Checkpoint, Run, read_checkpoint, write_checkpoint
@@ -36,7 +36,11 @@ def train(run: Run, graph: Graph, reporter: Reporter = Silent(), stop: StopReque
     """Train a run to its end, from its last checkpoint if it has one."""
     # the random state of the process is the caller's
     with run.locked(), _determinism(run.config.training.deterministic), torch.random.fork_rng():
-        return _Loop(run, graph, reporter, stop or StopRequest()).run_to_end()
+        try:
+            return _Loop(run, graph, reporter, stop or StopRequest()).run_to_end()
+        except DivergedError as error:
+            run.log_divergence(error)
+            raise
 
 
 @contextmanager
@@ -126,6 +130,7 @@ class _Loop:
 
     def _validate(self) -> dict[str, Any]:
         """Rank the validation split; keep the model if it is the best so far."""
+        self.session.settle()
         if not len(self.graph.valid):
             self._keep_as_best(None)
             return {}

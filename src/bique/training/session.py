@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from bique.config import RunConfig
-from bique.errors import UserError
+from bique.errors import DivergedError, UserError
 from bique.graph import Graph
 from bique.models import build_model
 from bique.runs import Checkpoint
@@ -18,6 +18,9 @@ from bique.training.fronts import has_batch_norm
 from bique.training.optimizers import load_optimizer_tensors, optimizer_tensors, rate_in
 from bique.training.step import Objective
 from bique.training.stepper import make_stepper
+
+# of train that a model is settled with
+QUERIES = 8192
 
 
 @dataclass
@@ -91,6 +94,11 @@ class Session:
         self.place.epoch, self.place.step = self.place.epoch + 1, 0
         self.stepper.loss_sum.zero_()
 
+    def settle(self) -> None:
+        """Before an evaluation."""
+        facts = self.batches.facts[:: -(-len(self.batches.facts) // QUERIES)]  # from all of train
+        self.model.settle(facts[:, 0], facts[:, 1])
+
     def check_finite(self) -> None:
         """No checkpoint is written of a model that has diverged."""
         self.epoch_loss()
@@ -133,15 +141,10 @@ class Session:
         self.stepper.loss_sum.fill_(self.place.loss_sum)
 
 
-class NotFiniteError(UserError):
-    """The loss or a table is no longer a finite number."""
-
+class NotFiniteError(DivergedError):
     def __init__(self, place: Place, value: float) -> None:
         when = f"in epoch {place.epoch + 1}" if place.step else f"after epoch {place.epoch}"
-        super().__init__(
-            f"the loss or a table became {value} {when}; the last good checkpoint is kept. "
-            "Try a smaller optimizer.learning_rate or another penalty.weight"
-        )
+        super().__init__(f"the loss or a table became {value} {when}; the last good checkpoint is kept")
 
 
 def choose_device(wanted: str) -> torch.device:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "filters": 3,
         "kernel": 3,
         "composition": "multiply",
+        "norm_statistics": "measured",
         "message_dropout": 0.0,
         **NO_DROPOUT,
     },
@@ -80,6 +82,14 @@ def test_every_model_of_the_table_is_tried_here() -> None:
 def test_every_model_says_its_formula_first() -> None:
     for kind in MODELS.values():
         assert kind.__doc__.splitlines()[0].startswith(("score(h, r, t) = ", "ConvE over "))
+
+
+def test_settings_and_model_agree_on_how_it_compares(name: str, model: Model) -> None:
+    compares_by = configured(name).compares_by
+    assert (compares_by == "dot product") == model.dot_product
+    if compares_by == "distance":
+        h, r, _ = some_triples(model).unbind(1)
+        assert (model.score_all(h, r) <= 0).all()
 
 
 def test_score_of_one_triple_is_its_entry_among_all_candidates(model: Model) -> None:
@@ -244,7 +254,15 @@ REGIMES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("regime", REGIMES)
+# a distance without biases gives no score above 0, so 1-N binary is refused for it
+TRAINABLE = [
+    (name, regime)
+    for name, regime in product(SMALL, REGIMES)
+    if regime != "binary" or configured(name).compares_by != "distance"
+]
+
+
+@pytest.mark.parametrize(("name", "regime"), TRAINABLE)
 def test_a_stopped_run_goes_on_to_the_same_bits(
     name: str, regime: str, small_graph_directory: Any, tmp_path: Any
 ) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from bique.config import parse_config
+from bique.graph import Graph
 from bique.models import MODELS, Size
 from bique.models.layers import convolve
+from bique.runs import Run, read_checkpoint
+from bique.training import Session, train
 
 
 @pytest.mark.parametrize(("pictures", "up", "across"), [(1, 3, 3), (1, 4, 4), (3, 5, 5), (1, 2, 5), (2, 3, 6)])
@@ -41,3 +46,78 @@ def test_dropout_takes_whole_feature_maps() -> None:
     assert 0.05 < gone.double().mean() < 0.5  # a fifth of them
     # relu leaves some places of a map at 0, but hardly any map of 24 places with half of them gone
     assert ((maps != 0).double().mean(1)[~gone] > 0.1).all()
+
+
+CONVOLUTIONAL: dict[str, dict[str, Any]] = {
+    "conve": {"units": 16, "height": 4, "filters": 3},
+    "interacte": {"units": 16, "height": 4, "filters": 3, "kernel": 3},
+    "convtranse": {"units": 16, "channels": 3, "kernel": 3},
+    "compgcn": {"units": 16, "start": 8, "height": 4, "filters": 3, "kernel": 3},
+}
+
+
+def run_of(kind: str, statistics: str, graph: Any, path: Any, **training: Any) -> Run:
+    model = {"name": kind, "entity_dropout": 0.3, "norm_statistics": statistics, **CONVOLUTIONAL[kind]}
+    tree = {
+        "graph": str(graph),
+        "model": model,
+        "objective": {"loss": "binary"},
+        "penalty": {"weight": 0.0},
+        "optimizer": {"name": "adam"},
+        "training": {"epochs": 3, "batch_size": 50, "device": "cpu", **training},
+    }
+    return Run.create(parse_config(tree), Graph.open(graph), path / statistics)
+
+
+@pytest.mark.parametrize("kind", CONVOLUTIONAL)
+def test_measured_norms_know_what_evaluation_sees(
+    kind: str, small_graph_directory: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every norm's mean and variance are those of what reaches it from train, without dropout."""
+    monkeypatch.setattr("bique.models.layers.QUERIES", 30)
+    graph, run = Graph.open(small_graph_directory), run_of(kind, "measured", small_graph_directory, tmp_path)
+    session = Session(run.config, graph, torch.device("cpu"))
+    for _ in range(3):
+        session.step()
+    session.settle()
+    assert session.model.training
+    model = session.model.eval()
+    norms = {name: one for name, one in model.named_modules() if isinstance(one, (nn.BatchNorm1d, nn.BatchNorm2d))}
+    assert len(norms) >= 2
+    given: dict[str, list[torch.Tensor]] = {name: [] for name in norms}
+    for name, norm in norms.items():
+        assert norm.momentum == 0.1
+        norm.register_forward_pre_hook(lambda _, seen, name=name: given[name].append(seen[0]))
+    queries = session.batches.facts
+    assert len(queries) > 60
+    with torch.no_grad():
+        model.query(queries[:, 0], queries[:, 1])
+    for name, norm in norms.items():
+        rows = given[name][0].transpose(0, 1).flatten(1)
+        # in training the norms before it took the moments of a batch, not of all
+        torch.testing.assert_close(norm.running_mean, rows.mean(1), rtol=0.1, atol=0.02 + 0.1 * float(rows.std()))
+        torch.testing.assert_close(norm.running_var, rows.var(1), rtol=0.25, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", CONVOLUTIONAL)
+def test_measuring_norms_changes_nothing_else(kind: str, small_graph_directory: Any, tmp_path: Any) -> None:
+    graph, found = Graph.open(small_graph_directory), {}
+    for statistics in ("running", "measured"):
+        run = run_of(kind, statistics, small_graph_directory, tmp_path)
+        train(run, graph)
+        found[statistics] = read_checkpoint(run.last).tensors
+    running, measured = found["running"], found["measured"]
+    unlike = {name for name in running if not torch.equal(running[name], measured[name])}
+    assert unlike
+    assert all("norm.running_" in name or name.endswith("norm.num_batches_tracked") for name in unlike)
+
+
+def test_norms_are_measured_without_a_validation_split_too(small_graph_directory: Any, tmp_path: Any) -> None:
+    graph = Graph.open(small_graph_directory)
+    empty = replace(graph, valid=graph.valid[:0])
+    found = []
+    for statistics in ("running", "measured"):
+        run = run_of("conve", statistics, small_graph_directory, tmp_path)
+        train(run, empty)
+        found.append(read_checkpoint(run.best).tensors["model/query_norm.running_var"])
+    assert not torch.equal(*found)
