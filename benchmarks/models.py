@@ -47,7 +47,14 @@ def compared_with(objective: ObjectiveConfig) -> str:
 
 
 def deciding(config: RunConfig) -> dict[str, Any]:
-    return {"model": config.model.model_dump(mode="json"), "precision": config.training.precision}
+    model = config.model.model_dump(mode="json", exclude={"norm_statistics"})  # no part of a step
+    return {
+        "model": model,
+        "objective": config.objective.model_dump(mode="json"),
+        "penalty": config.penalty.kind if config.penalty.weight else None,
+        "optimizer": config.optimizer.name,
+        "precision": config.training.precision,
+    }
 
 
 def markdown(record: dict[str, Any]) -> str:
