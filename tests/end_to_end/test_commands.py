@@ -393,6 +393,8 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
         (["penalty.kind=dura", "model.name=murp"], "murp compares by a distance; use 'l2' or 'n3'"),
         (["model.name=transe", "objective.loss=binary", "penalty.weight=0"], "transe are minus a distance"),
         (["model.name=rotate", "objective.loss=logistic"], "rotate are minus a distance"),
+        (["model.name=rotate", "objective.loss=logistic", "objective.negatives=2"], "rotate are minus a distance"),
+        (["penalty.head=plain", "model.translation=false"], "without it every head is plain"),
         (["model.name=rotate", "penalty.relation=1"], "angles of rotate have no size"),
         (["objective.loss=margin", "objective.negatives=2", "objective.label_smoothing=0.1"], "losses with labels"),
         (["objective.negatives=2", "objective.filtered=true", "objective.label_smoothing=0.1"], "some of them none"),

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from bique.algebra.biquaternion import multiply
+from bique.algebra.normalise import normalise_vector
 from bique.shapes import Float
 
 
@@ -17,8 +18,9 @@ def multiply_dual(p: Float[Tensor, "*#n 8 #units"], q: Float[Tensor, "*#n 8 #uni
 
 
 def normalise_dual(q: Float[Tensor, "*n 8 units"]) -> Float[Tensor, "*n 8 units"]:
-    """The real part of length 1, the dual part orthogonal to it: a rigid motion. An all-zero real part stays zero."""
-    a, b = q[..., :4, :], q[..., 4:, :]
-    square = a.square().sum(-2, keepdim=True)
-    safe = torch.where(square == 0, 1, square)
-    return torch.cat((a / safe.sqrt(), b - (a * b).sum(-2, keepdim=True) / safe * a), dim=-2)
+    """The real part of length 1, the dual part orthogonal to it: a rigid motion. An all-zero real part becomes 1.
+
+    By the direction of a, never by |a|²: a penalty makes units as small as 1e-20, where the slope of b/|a|² overflows.
+    """
+    a, b = normalise_vector(q[..., :4, :]), q[..., 4:, :]
+    return torch.cat((a, b - (a * b).sum(-2, keepdim=True) * a), dim=-2)

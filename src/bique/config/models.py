@@ -90,8 +90,9 @@ class ConvolutionSection(ModelSection):
     """Of the query."""
     norm_statistics: Literal["running", "measured"] = "running"
     """What the batch norms know in evaluation. running: means over the batches of training, as published; dropout has
-    made their variances larger than evaluation sees them. measured: of 8,192 queries of train, without dropout, before
-    every evaluation. Training is the same to the bit. Better after loss = "binary", worse after a softmax (LOG.md)."""
+    made their variances larger than evaluation sees them. measured: of up to 8,192 queries of train, without dropout,
+    before every evaluation. Training is the same to the bit. Better after loss = "binary", worse after a softmax
+    (LOG.md)."""
 
 
 class ConvEConfig(ConvolutionSection):

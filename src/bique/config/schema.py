@@ -242,14 +242,9 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def a_distance_is_not_a_probability(self) -> RunConfig:
-        objective = self.objective
-        if (
-            self.model.compares_by == "distance"
-            and objective.loss in ("logistic", "binary")
-            and not objective.negatives
-        ):
+        if self.model.compares_by == "distance" and self.objective.loss in ("logistic", "binary"):
             raise ValueError(
-                f"objective.loss = {objective.loss!r} over all candidates wants scores above 0 for facts, and those of "
+                f"objective.loss = {self.objective.loss!r} wants scores above 0 for facts, and those of "
                 f"{self.model.name} are minus a distance; use 'softmax', or negatives with 'self_adversarial'"
             )
         return self
@@ -273,6 +268,8 @@ class RunConfig(Section):
     def only_bique_translates_heads(self) -> RunConfig:
         if self.penalty.head == "plain" and self.model.name != "bique":
             raise ValueError(f"penalty.head = 'plain' is an option of bique; {self.model.name} has no other")
+        if self.penalty.head == "plain" and not getattr(self.model, "translation", False):
+            raise ValueError("penalty.head = 'plain' needs model.translation = true; without it every head is plain")
         return self
 
     @model_validator(mode="after")

@@ -13,6 +13,9 @@ from bique.config.models import AttHConfig, RefHConfig, RotHConfig
 from bique.models.model import Factors, Model, Size, dots
 from bique.shapes import Float
 
+# below it float32 cannot tell the ball from flat space
+FLATTEST = 1e-8
+
 
 class Hyperbolic(Model):
     """score(h, r, t) = −d_c(exp₀(T_r v_h) ⊕ r, exp₀ v_t)² + b_h + b_t, with a curvature −c learned for each relation.
@@ -58,7 +61,7 @@ class Hyperbolic(Model):
     ) -> Float[Tensor, "batch query_width"]:
         """The point, b_h and c."""
         r, raw, parts = relation.split([self.units, 1, relation.shape[-1] - self.units - 1], dim=-1)
-        c = functional.softplus(raw)
+        c = functional.softplus(raw).clamp(min=FLATTEST)
         x = into_ball(exp0(self.turn(head[:, : self.units], parts), c), c)
         moved = into_ball(mobius_add(x, into_ball(exp0(r, c), c), c), c)
         return torch.cat((moved, head[:, self.units : self.units + 1], c), dim=-1)

@@ -47,9 +47,8 @@ def chequered(config: InteractEConfig, generator: torch.Generator) -> Tensor:
     pictures = []
     for _ in range(config.permutations):
         picture = torch.empty(height, width, dtype=torch.int64)
-        # with an odd number of columns a picture has one square more of a colour; both tables lend it a feature
+        # the rows are even in number, so there are as many white squares as black ones
         order = [torch.randperm(config.units, generator=generator) for _ in range(2)]
-        picture[white] = order[0].repeat(2)[: int(white.sum())]
-        picture[~white] = config.units + order[1].repeat(2)[: int((~white).sum())]
+        picture[white], picture[~white] = order[0], config.units + order[1]
         pictures.append(picture.flatten())
     return torch.cat(pictures)

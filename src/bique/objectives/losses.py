@@ -48,8 +48,11 @@ def binary_cross_entropy(
 def shared_softmax(
     scores: Float[Tensor, "batch candidates"], labels: Float[Tensor, "batch candidates"], smoothing: float = 0.0
 ) -> Float[Tensor, "batch"]:
-    """1-N: −Σ y · log softmax(scores), with labels 1 for every known tail, which share the target's part of y."""
-    shares = labels / labels.sum(1, keepdim=True)
+    """1-N: −Σ y · log softmax(scores), with labels 1 for every known tail, which share the target's part of y.
+
+    A row without any label, which fills up a batch, must be finite: NaN times its weight of 0 would be NaN.
+    """
+    shares = labels / labels.sum(1, keepdim=True).clamp(min=1)
     return functional.cross_entropy(scores, shares, reduction="none", label_smoothing=smoothing)
 
 

@@ -62,7 +62,10 @@ class KnownTails(NamedTuple):
         return cls(starts, tails, [0, *np.cumsum(counts).tolist()])
 
     def pairs(self, queries: Int[Tensor, "batch"]) -> Positives:
-        """(row of the batch, known tail), always as many as these queries may have at most: the rest repeats them."""
+        """(row of the batch, known tail), always as many as different queries may have at most: the rest repeats them.
+
+        Rows that fill up a batch repeat a query, so some of them may be left without a pair.
+        """
         numbers = queries.long()
         first = self.starts[numbers]
         ends = (self.starts[numbers + 1] - first).cumsum(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import pytest
@@ -148,18 +149,52 @@ def test_duale_moves_rigidly() -> None:
     torch.testing.assert_close(model.transform(head, scaled.view(6, -1)), moved)
 
 
+def by_pairs(vector: torch.Tensor, parts: torch.Tensor, mirrored: bool) -> torch.Tensor:
+    """Every pair of numbers turned, or mirrored, by the direction of its pair of parts: matrix by matrix."""
+    made = torch.empty_like(vector)
+    for row, place in product(range(len(vector)), range(0, vector.shape[1], 2)):
+        cos, sin = parts[row, place : place + 2] / parts[row, place : place + 2].norm()
+        matrix = torch.stack((cos, sin, sin, -cos) if mirrored else (cos, -sin, sin, cos)).view(2, 2)
+        made[row, place : place + 2] = matrix @ vector[row, place : place + 2]
+    return made
+
+
+def turned(name: str, vector: torch.Tensor, parts: torch.Tensor) -> torch.Tensor:
+    if name != "atth":
+        return by_pairs(vector, parts, mirrored=name == "refh")
+    angles, mirrors, context = parts.chunk(3, dim=1)
+    rotated, mirrored = by_pairs(vector, angles, False), by_pairs(vector, mirrors, True)
+    likes = [(one * context).sum(1, keepdim=True) / math.sqrt(vector.shape[1]) for one in (rotated, mirrored)]
+    weight = torch.sigmoid(likes[0] - likes[1])
+    return weight * rotated + (1 - weight) * mirrored
+
+
 @pytest.mark.parametrize("name", ["roth", "refh", "atth"])
-def test_hyperbolic_scores_are_distances_in_the_ball(name: str) -> None:
-    from bique.algebra.poincare import distance, exp0
+def test_hyperbolic_scores_are_distances_in_the_ball_of_heads_turned_then_moved(name: str) -> None:
+    from bique.algebra.poincare import distance, exp0, mobius_add
 
     model = made(name, units=6, initial_scale=0.3)
-    h, r = torch.tensor([0, 1, 2]), torch.tensor([0, 1, 3])
-    query = model.query(h, r)
-    point, bias, c = query[:, :6], query[:, 6], query[:, 7:]
-    tails = torch.tensor([4, 5, 1])
-    away = distance(point, exp0(model.entity[tails, :6], c), c)
-    expected = bias + model.entity[tails, 7] - away.square()
-    torch.testing.assert_close(model.score(h, r, tails), expected)
+    with torch.no_grad():
+        model.entity[:, 6:].normal_(generator=torch.Generator().manual_seed(2))
+        model.relation[:, 6].uniform_(-1, 2, generator=torch.Generator().manual_seed(3))
+    h, r, t = torch.tensor([0, 1, 2]), torch.tensor([0, 1, 3]), torch.tensor([4, 5, 1])
+    move, raw, parts = model.relation[r].split([6, 1, model.relation.shape[1] - 7], dim=1)
+    c = (1 + raw.exp()).log()
+    point = mobius_add(exp0(turned(name, model.entity[h, :6], parts), c), exp0(move, c), c)
+    away = distance(point, exp0(model.entity[t, :6], c), c)
+    expected = model.entity[h, 6] + model.entity[t, 7] - away.square()
+    torch.testing.assert_close(model.score(h, r, t), expected)
+
+
+@pytest.mark.parametrize("name", ["roth", "refh", "atth"])
+def test_a_ball_that_became_flat_has_finite_gradients(name: str) -> None:
+    model = made(name, units=6, initial_scale=0.3).float()
+    for raw in (-50.0, -90.0, -200.0):
+        with torch.no_grad():
+            model.relation[:, 6] = raw
+        model.zero_grad()
+        every(model, 1).sum().backward()
+        assert all(torch.isfinite(table.grad).all() for table in model.parameters() if table.grad is not None)
 
 
 def test_murp_compares_with_the_translated_tail() -> None:
@@ -173,6 +208,28 @@ def test_murp_compares_with_the_translated_tail() -> None:
     moved = mobius_add(exp0(model.entity[t, :6], one), exp0(translation, one), one)
     expected = model.entity[h, 6] + model.entity[t, 7] - distance(x, moved, one).square()
     torch.testing.assert_close(model.score(h, r, t), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "of_relation"),
+    [
+        ("murp", {"units": 6}, range(12)),  # R and r
+        ("roth", {"units": 6}, range(6)),  # r, no angle, no curvature
+        ("refh", {"units": 6}, range(6)),
+        ("atth", {"units": 6}, range(6)),
+        ("conve", {"units": 6, "height": 2, "kernel": 2}, range(6)),
+        ("interacte", {"units": 6, "height": 2, "kernel": 3}, range(6)),
+        ("convtranse", {"units": 6, "kernel": 3}, range(6)),
+    ],
+)
+def test_what_has_no_size_to_keep_down_is_not_penalised(name: str, options: dict[str, Any], of_relation: range) -> None:
+    """Neither biases, angles nor curvature: the penalised numbers are the first ones of the rows."""
+    model = made(name, **options)
+    h, r, t = model.entity[:2], model.relation[:2], model.entity[2:4]
+    found = model.factors(h, r, t)
+    for one, rows in ((found.head, h), (found.translated_head, h), (found.tail, t)):
+        torch.testing.assert_close(one.flatten(1), rows[:, :6])
+    torch.testing.assert_close(found.relation[0].flatten(1), r[:, list(of_relation)])
 
 
 @pytest.mark.parametrize("name", ["conve", "interacte", "convtranse"])

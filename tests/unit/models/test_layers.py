@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from bique.config import parse_config
 from bique.graph import Graph
-from bique.models import MODELS, Size
+from bique.models import MODELS, Size, build_model
 from bique.models.layers import convolve
 from bique.runs import Run, read_checkpoint
 from bique.training import Session, train
@@ -121,3 +121,77 @@ def test_norms_are_measured_without_a_validation_split_too(small_graph_directory
         train(run, empty)
         found.append(read_checkpoint(run.best).tensors["model/query_norm.running_var"])
     assert not torch.equal(*found)
+
+
+def unsettled(kind: str, graph: Graph, **options: Any) -> Any:
+    """In float64, with norms that know something."""
+    tree = {"name": kind, "initial_scale": 0.5, **CONVOLUTIONAL[kind], **options}
+    model: Any = build_model(parse_config({"dataset": "small", "model": tree}).model, graph, seed=5).double()
+    generator = torch.Generator().manual_seed(6)
+    for norm in (one for one in model.modules() if isinstance(one, (nn.BatchNorm1d, nn.BatchNorm2d))):
+        norm.running_mean.normal_(generator=generator)
+        norm.running_var.uniform_(0.5, 2, generator=generator)
+        if norm.affine:
+            nn.init.normal_(norm.weight, generator=generator)
+            nn.init.normal_(norm.bias, generator=generator)
+    return model
+
+
+def normalised(norm: Any, given: torch.Tensor) -> torch.Tensor:
+    shape = (1, -1) + (1,) * (given.ndim - 2)
+    mean, deviation = norm.running_mean.view(shape), (norm.running_var + norm.eps).sqrt().view(shape)
+    found = (given - mean) / deviation
+    return found * norm.weight.view(shape) + norm.bias.view(shape) if norm.affine else found
+
+
+def features_by_hand(kind: str, model: Any, head: torch.Tensor, relation: torch.Tensor) -> torch.Tensor:
+    """By torch's own convolutions."""
+    if kind == "convtranse":
+        rows = normalised(model.picture_norm, torch.stack((head, relation), dim=1))
+        return functional.conv1d(rows, model.filters, padding=model.filters.shape[-1] // 2)[:, :, None]
+    if kind == "interacte":
+        places = torch.cat((head, relation), dim=1)[:, model.places].view(len(head), -1, *model.side)
+        around = functional.pad(normalised(model.picture_norm, places), [model.kernel // 2] * 4, mode="circular")
+        weights = model.filters[:, None].repeat(around.shape[1], 1, 1, 1)  # the same for every picture
+        return functional.conv2d(around, weights, groups=around.shape[1])
+    both = torch.cat((head, relation), dim=1)
+    if kind == "compgcn":
+        both = torch.stack((head, relation), dim=2).flatten(1)
+    picture = normalised(model.picture_norm, both.view(len(head), 1, 2 * model.height, -1))
+    return functional.conv2d(picture, model.filters[:, None])
+
+
+@pytest.mark.parametrize("kind", CONVOLUTIONAL)
+def test_a_query_is_what_its_formula_says(kind: str, small_graph: Graph) -> None:
+    """f(W·f(ω ∗ picture)): norm and ReLU after the convolution, norm and ReLU after W."""
+    model = unsettled(kind, small_graph).eval()
+    heads, relations = torch.tensor([1, 3, 8]), torch.tensor([0, 1, 5])
+    rows, tables = model.encode()
+    features = features_by_hand(kind, model, rows[heads][:, : model.units], tables[relations])
+    maps = functional.relu(normalised(model.feature_norm, features)).flatten(2)
+    query = maps.mT.flatten(1) @ model.reader.weight.T
+    expected = functional.relu(normalised(model.query_norm, query))
+    found = model.query(heads, relations)
+    assert (expected == 0).any()
+    torch.testing.assert_close(found[:, : model.units], expected)
+    assert (found[:, model.units] == 1).all()
+
+
+DROPOUTS = ("entity_dropout", "input_dropout", "feature_dropout", "hidden_dropout")
+
+
+def dropouts(kind: str) -> tuple[str, ...]:
+    return (*DROPOUTS, "message_dropout") if kind == "compgcn" else DROPOUTS
+
+
+@pytest.mark.parametrize(("kind", "which"), [(kind, one) for kind in CONVOLUTIONAL for one in (None, *dropouts(kind))])
+def test_every_dropout_is_one(kind: str, which: str | None, small_graph: Graph) -> None:
+    """By itself it makes a query random in training; without any, nothing does."""
+    chances = {name: 0.4 if name == which else 0.0 for name in dropouts(kind)}
+    model = unsettled(kind, small_graph, **chances).train()
+    heads, relations = torch.tensor([1, 3, 8]), torch.tensor([0, 1, 5])
+    found = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        found.append(model.query(heads, relations))
+    assert torch.equal(*found) == (which is None)

@@ -118,6 +118,17 @@ def test_binary_loss_is_the_mean_cross_entropy_of_smoothed_labels(seed: int, sha
     torch.testing.assert_close(binary_cross_entropy(scores, labels, 0.0, share), plain)
 
 
+def test_a_row_without_labels_has_a_finite_loss_and_gradient() -> None:
+    """It fills up a batch, with weight 0: NaN would not be taken away by it."""
+    scores = torch.randn(2, 5, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    labels = torch.tensor([[0.0, 1, 0, 1, 0], [0, 0, 0, 0, 0]])
+    losses = shared_softmax(scores, labels, 0.1)
+    (losses * torch.tensor([1.0, 0.0])).sum().backward()
+    assert torch.isfinite(losses).all()
+    assert torch.isfinite(scores.grad).all()
+    assert not scores.grad[1].any()
+
+
 @given(seeds, st.sampled_from([0.0, 0.1]))
 def test_a_shared_softmax_is_the_cross_entropy_with_equal_shares(seed: int, smoothing: float) -> None:
     scores, targets = scores_and_targets(seed)
