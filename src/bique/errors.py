@@ -19,14 +19,15 @@ class DivergedError(UserError):
     """A loss, a table or a score is no longer a finite number."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what}. Train anew with a smaller optimizer.learning_rate or another penalty.weight")
+        settings = "optimizer.learning_rate or model.initial_scale, or another penalty.weight"
+        super().__init__(f"{what}. Train anew with a smaller {settings}")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` when something known is near, else nothing."""
     known = list(known)
     lowered = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
     return f"; did you mean {cut(shown(lowered[near[0]]))!r}?" if near else ""
 
 

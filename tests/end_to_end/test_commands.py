@@ -211,6 +211,42 @@ def test_few_facts_are_said_to_say_little(bique: Bique, run: Path, small_graph_d
     assert (tmp_path / "report.html").read_text(encoding="utf-8").count(said.capitalize()) >= 2
 
 
+def test_a_switch_of_models_leaves_nothing_of_the_former_ones_settings(bique: Bique, tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        'dataset = "wordnet"\n[model]\ntranslation = false\n[optimizer]\nlearning_rate = 0.3\neps = 1e-9\n'
+        "[training]\nepochs = 1\nbatch_size = 5000\n",
+        encoding="utf-8-sig",  # as some editors write it
+    )
+    words = ("--set", "model.name=complex", "--set", "model.units=4", "--set", "optimizer.name=adam")
+    done = bique("train", recipe, "--run", tmp_path / "run", *words, "--json")
+    assert done.code == 0, done.err
+    settings = json.loads(done.out)["settings"]
+    assert (settings["model"]["name"], settings["model"]["units"]) == ("complex", 4)
+    assert (settings["optimizer"]["learning_rate"], settings["optimizer"]["eps"]) == (0.01, 1e-8)
+    assert (settings["training"]["epochs"], settings["training"]["batch_size"]) == (1, 5000)
+
+
+def test_training_tells_where_it_is_without_a_terminal_too(
+    bique: Bique, small_graph_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bique.cli.live.SECONDS", 0.0)
+    seldom = ("--set", "training.epochs=2", "--set", "training.validate_every=2", "--set", "training.batch_size=60")
+    told = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *QUICK, *seldom).err
+    assert re.search(r"^epoch 1/2, step 1/3  loss –", told, re.MULTILINE)
+    assert re.search(r"^epoch 1/2  loss \d", told, re.MULTILINE)
+    file = tmp_path / "run" / "config.toml"
+    file.write_text(file.read_text().replace("epochs = 2", "epochs = 3"))
+    assert "going on after epoch 2 of 3" in bique("resume", tmp_path / "run").err
+
+
+def test_a_report_is_a_web_page(bique: Bique, run: Path, tmp_path: Path) -> None:
+    refused = bique("report", run, "--out", tmp_path / "report.pdf")
+    assert refused.code == 1
+    assert "ends in .html" in refused.err
+    assert not (tmp_path / "report.pdf").exists()
+
+
 def test_a_run_is_compared_with_others_only(bique: Bique, run: Path) -> None:
     refused = bique("compare", run, run)
     assert refused.code == 1
@@ -367,7 +403,13 @@ def test_models_lists_every_model_with_its_formula(bique: Command) -> None:
     [
         (["model.name=conv"], "unknown model 'conv'"),
         (["model.name=conve", "model.filtres=3"], "did you mean 'filters'"),
-        (["model.name=conve", "model.height=7"], "does not divide units"),
+        (["model.name=conve", "model.height=7"], "does not divide units = 200; try height = 2 or 4 or 5 or"),
+        (["model.name=compgcn", "model.units=16", "model.height=4"], "8 × 4; use a smaller kernel or more units"),
+        (["epochs=3"], "did you mean 'training.epochs'?"),
+        (["training.epochs=true"], "training.epochs: input should be a valid integer (found True)"),
+        (['optimizer.learning_rate="0.1"'], "input should be a valid number (found '0.1')"),
+        (["training.deterministic=yes"], "input should be a valid boolean (found 'yes')"),
+        (["model.name=nope"], "unknown model 'nope'; choose one of"),
         (["model.name=distmult", "model.translation=true"], "unknown key 'model.translation'"),
         (["objective.loss=margin"], "needs negatives"),
         (["objective.loss=binary"], "penalty.weight = 0"),
@@ -425,6 +467,24 @@ def test_a_model_that_needs_its_graph_finds_it_where_it_is_said_to_be(
     for verb, rest in (("predict", question), ("evaluate", ())):
         done = bique(verb, tmp_path / "messages", *rest, "--graph", tmp_path / "moved")
         assert done.code == 0, done.err
+
+
+def test_a_model_that_passes_messages_finds_its_graph_for_an_export_too(
+    bique: Command, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    small = ["units=8", "start=8", "height=4", "filters=2", "kernel=2"]
+    settings = ["training.epochs=1", "training.device=cpu", *(f"model.{one}" for one in ("name=compgcn", *small))]
+    words = [word for setting in settings for word in ("--set", setting)]
+    assert bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *words).code == 0
+    small_graph_directory.rename(tmp_path / "moved")
+    done = bique("export", tmp_path / "run", tmp_path / "e.npy", "--graph", tmp_path / "moved")
+    assert done.code == 0, done.err
+    (tmp_path / "one.tsv").write_text("a\tr\ta\n")
+    assert bique("import", tmp_path / "one.tsv", tmp_path / "one", "--split", "1,0,0").code == 0
+    lonely = bique("train", "--graph", tmp_path / "one", "--run", tmp_path / "lonely", *words)
+    assert lonely.code == 1
+    assert "has one entity" in lonely.err
+    assert not (tmp_path / "lonely").exists()
 
 
 def test_a_checkup_says_a_thing_on_one_line(bique: Command, small_graph_directory: Path) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bique.runs import Run
+
 QUICK = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
 ASK = ("--head", "entity 04", "--relation", "c parent")
 Bique = Callable[..., Any]
@@ -108,6 +110,58 @@ def test_a_damaged_file_of_a_graph_never_gives_a_traceback(
     (small_graph_directory / name).write_bytes(content)
     refused(bique("checkup", small_graph_directory))
     refused(bique("train", "--graph", small_graph_directory, *QUICK))
+
+
+@pytest.mark.parametrize("section", ["model", "objective", "penalty", "optimizer", "training", "evaluation"])
+def test_a_run_whose_settings_were_cut_off_does_not_go_on_with_others(section: str, bique: Bique, run: Path) -> None:
+    file = run / "config.toml"
+    file.write_text(file.read_text(encoding="utf-8").partition(f"[{section}]")[0], encoding="utf-8")
+    for words in (("resume", run), ("evaluate", run), ("info", run)):
+        result = bique(*words)
+        assert result.code == 1, words
+        assert f"has no [{section}], so it was cut off" in " ".join(result.err.split())
+
+
+def test_a_checkpoint_under_another_name_is_refused(bique: Bique, run: Path) -> None:
+    last, best = (run / "checkpoints" / f"{name}.safetensors" for name in ("last", "best"))
+    kept = last.read_bytes(), best.read_bytes()
+    for file, content, words in ((best, kept[0], ("evaluate", run)), (last, kept[1], ("resume", run))):
+        file.write_bytes(content)
+        result = bique(*words)
+        assert result.code == 1, result.out
+        assert "is not the file that belongs here" in " ".join(result.err.split())
+        last.write_bytes(kept[0])
+        best.write_bytes(kept[1])
+
+
+def test_a_checkpoint_of_another_model_or_graph_is_refused(bique: Bique, run: Path, tmp_path: Path) -> None:
+    """Tables of DistMult and TransE have the same shapes; nothing else would tell."""
+    graph = Run.open(run).config.graph
+    same = ("--graph", graph, *QUICK, "--set", "model.units=8")
+    one, other = tmp_path / "distmult", tmp_path / "transe"
+    for path in (one, other):
+        assert bique("train", *same, "--run", path, "--set", f"model.name={path.name}").code == 0
+    for name in ("best", "last"):
+        file = one / "checkpoints" / f"{name}.safetensors"
+        kept = file.read_bytes()
+        file.write_bytes((other / "checkpoints" / f"{name}.safetensors").read_bytes())
+        result = bique("evaluate" if name == "best" else "resume", one)
+        assert result.code == 1, result.out
+        assert "was trained with model.name = 'transe', config.toml has 'distmult'" in " ".join(result.err.split())
+        file.write_bytes(kept)
+    record = one / "vocabulary" / "graph.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"hash": "0" * 64}))
+    asked = bique("predict", one, *ASK)
+    assert asked.code == 1
+    assert "was trained on another graph" in " ".join(asked.err.split())
+
+
+@pytest.mark.parametrize("content", ["{}", '{"metrics": {}}', '{"metrics": null}', '{"metrics": {"mrr": "x"}}'])
+def test_figures_that_are_none_say_how_to_rank_again(content: str, bique: Bique, run: Path) -> None:
+    (run / "evaluations" / "test.json").write_text(content)
+    result = bique("info", run)
+    assert result.code == 1
+    assert "rank again with: bique evaluate" in " ".join(result.err.split())
 
 
 def test_brackets_and_control_characters_are_shown_not_obeyed(bique: Bique, tmp_path: Path) -> None:

@@ -32,6 +32,10 @@ from bique.cli.screen import fail, note
 from bique.errors import UserError
 from bique.version import VERSION
 
+TOO_LITTLE_MEMORY = (
+    "not enough memory for these settings; try a smaller training.batch_size, model.units or objective.negatives"
+)
+
 app = typer.Typer(
     name="bique",
     help="Biquaternion embeddings of knowledge graphs: train, rank honestly, ask.\n\n[dim]Example:[/] bique demo",
@@ -93,10 +97,11 @@ def main() -> None:
     except UserError as error:
         fail(str(error))
     except MemoryError:
-        fail("not enough memory; try a smaller training.batch_size or model.units")
+        fail(TOO_LITTLE_MEMORY)
     except OSError as error:  # what the library could not put better: standard output, mostly
         fail(f"{error.filename or 'the output'}: {error.strerror or error}")
     except RuntimeError as error:  # torch's, told by name and words so that torch need not be imported
-        if type(error).__name__ != "OutOfMemoryError" and "allocate memory" not in str(error):
+        words = ("allocate memory", "size calculation overflowed")
+        if type(error).__name__ != "OutOfMemoryError" and not any(one in str(error) for one in words):
             raise
-        fail("not enough memory for these settings; try a smaller training.batch_size or model.units")
+        fail(TOO_LITTLE_MEMORY)

@@ -43,4 +43,4 @@ def compare(
     own = found.runs[0].config.evaluation.resamples
     screen.print(results_table(dict(zip(labels, found.evaluations, strict=True)), own))
     screen.print(comparison_table(labels, found.differences))
-    screen.print(Text("a difference whose interval holds 0 may be chance", style="dim"))
+    screen.print(Text("a difference whose interval holds 0, or whose p is above 0.05, may be chance", style="dim"))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bique.cli.predict import MovedGraph
 from bique.cli.screen import AsJson
 
 
@@ -14,6 +15,7 @@ def export(
     run: Annotated[Path, typer.Argument(help="A trained run.")],
     destination: Annotated[Path, typer.Argument(help="A file ending in .npy, .parquet or .tsv.")],
     what: Annotated[str, typer.Option(help="entities or relations.")] = "entities",
+    graph: MovedGraph = None,
     as_json: AsJson = False,
 ) -> None:
     """Write embeddings with their names for other programs.
@@ -24,5 +26,5 @@ def export(
     from bique.runs import Run
     from bique.serving import export_embeddings
 
-    files = [str(file) for file in export_embeddings(Run.open(run), destination, what)]
+    files = [str(file) for file in export_embeddings(Run.open(run), destination, what, graph)]
     print_json({"files": files}) if as_json else screen.print(f"written: {', '.join(files)}", soft_wrap=True)

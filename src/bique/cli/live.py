@@ -1,4 +1,4 @@
-"""Training as a person sees it: a live line on a terminal, one plain line per validation elsewhere."""
+"""Training as a person sees it: a live line on a terminal; elsewhere one per validation, and every half minute."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ def time_left(elapsed: float, done: float, to_do: float) -> str:
     return f"{clock} left"
 
 
+# without a terminal, a line at least so often
+SECONDS = 30.0
+
+
 class Live:
     """A Reporter on standard error."""
 
@@ -39,7 +43,7 @@ class Live:
         self._progress: Progress | None = None
         self._plan: Plan | None = None
         self._loss, self._valid = "loss –", "valid MRR –"
-        self._began = 0.0
+        self._began = self._said = 0.0
         self._from_step = 0
 
     def __enter__(self) -> Live:
@@ -53,7 +57,10 @@ class Live:
 
     def started(self, plan: Plan, epoch: int) -> None:
         aside.print(Text(plan.line(), style="dim"))
-        self._plan, self._began, self._from_step = plan, time.monotonic(), epoch * plan.steps_per_epoch
+        if epoch:
+            aside.print(Text(f"going on after epoch {epoch} of {plan.epochs}", style="dim"))
+        self._plan, self._from_step = plan, epoch * plan.steps_per_epoch
+        self._began = self._said = time.monotonic()
         if not aside.is_terminal:
             return
         columns = [
@@ -78,6 +85,8 @@ class Live:
     def stepped(self, epoch: int, step: int) -> None:
         if self._progress is not None and self._plan is not None:
             self._progress.update(self._task, completed=epoch * self._plan.steps_per_epoch + step, epoch=epoch + 1)
+        elif self._plan is not None and step < self._plan.steps_per_epoch and self._is_due():
+            self._say(f"epoch {epoch + 1}/{self._plan.epochs}, step {step}/{self._plan.steps_per_epoch}", epoch, step)
 
     def epoch_ended(self, record: dict[str, Any]) -> None:
         self._loss = f"loss {record['loss']:.4f}"
@@ -86,11 +95,19 @@ class Live:
             self._valid = f"valid MRR {record['valid_mrr']:.4f}{best}"
         if self._progress is not None:
             self._progress.update(self._task, loss=self._loss, valid=self._valid)
-        elif self._plan is not None and "valid_mrr" in record:
-            done = record["epoch"] * self._plan.steps_per_epoch
-            total = self._plan.epochs * self._plan.steps_per_epoch
-            left = time_left(time.monotonic() - self._began, done - self._from_step, total - done)
-            aside.print(f"epoch {record['epoch']}/{self._plan.epochs}  {self._loss}  {self._valid}  {left}")
+        elif self._plan is not None and ("valid_mrr" in record or self._is_due()):
+            self._say(f"epoch {record['epoch']}/{self._plan.epochs}", record["epoch"], 0)
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._said >= SECONDS
+
+    def _say(self, where: str, epoch: int, step: int) -> None:
+        assert self._plan is not None
+        self._said = time.monotonic()
+        done = epoch * self._plan.steps_per_epoch + step
+        total = self._plan.epochs * self._plan.steps_per_epoch
+        left = time_left(self._said - self._began, done - self._from_step, total - done)
+        aside.print(f"{where}  {self._loss}  {self._valid}  {left}")
 
     def note(self, sentence: str) -> None:
         note(sentence)

@@ -31,6 +31,8 @@ def report(
 
     if len({path.resolve() for path in runs}) < len(runs):
         raise UserError("a run is given twice; give each once")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"{out}: the report is a web page; give a name that ends in .html")
     opened = [Run.open(path) for path in runs]
     for run in opened:
         if sentence := run.unfinished():

@@ -18,7 +18,7 @@ from bique.training import Outcome, StopRequest, choose_device, train
 
 def train_and_rank(run: Run, graph: Graph, *, as_json: bool) -> None:
     """The whole of `bique train` after the run has been made."""
-    if run.last.exists() and read_record(run.last)["place"]["epoch"] >= run.config.training.epochs:
+    if run.last.exists() and read_record(run.last, "place")["place"]["epoch"] >= run.config.training.epochs:
         note("this run is finished already; it is ranked again")
     outcome = train_to_end(run, graph)
     ranked = rank_both(run, graph)

@@ -34,7 +34,7 @@ def load_config(file: Path, overrides: Iterable[str] = ()) -> RunConfig:
 def read_recipe(file: Path, below: tuple[Path, ...] = ()) -> Tree:
     """The TOML of a recipe, not yet checked; on top of another one if it says `extends = "file beside it"`."""
     try:
-        tree = tomllib.loads(file.read_text(encoding="utf-8"))
+        tree = tomllib.loads(file.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}; give the path of a recipe (a TOML file)") from error
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a path with a null character
@@ -73,21 +73,20 @@ def _merge(under: Tree, over: Tree, default: str | None = None) -> Tree:
 
 
 def override(tree: Tree, assignments: Iterable[str]) -> Tree:
-    """A new tree with `training.epochs=5`-like assignments applied; values are TOML, or plain words."""
-    result = _copy(tree)
+    """A new tree with `training.epochs=5`-like assignments applied; values are TOML, or plain words.
+
+    As with a recipe that extends another one, `model.name=complex` leaves nothing of the former model's settings.
+    """
+    said: Tree = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip():
             raise UserError(f"--set {assignment!r}: expected key=value, for example training.epochs=50")
         if value.strip() == "none" and key.strip() in OPTIONAL:
-            _assign(result, key.strip().split("."), None)
+            _assign(said, key.strip().split("."), None)
         else:
-            _assign(result, key.strip().split("."), _toml_value(value.strip()))
-    return result
-
-
-def _copy(tree: Tree) -> Tree:
-    return {key: _copy(cast("Tree", value)) if isinstance(value, dict) else value for key, value in tree.items()}
+            _assign(said, key.strip().split("."), _toml_value(value.strip()))
+    return _merge(tree, said)
 
 
 def _assign(tree: Tree, path: list[str], value: object) -> None:
@@ -125,7 +124,8 @@ def _explain(error: ErrorDetails, place: str) -> str:
         return f"{place}: {unknown('model', str(error['input'].get('name')), MODEL_NAMES)}"
     if error["type"] == "extra_forbidden":
         known = list(section.model_fields)
-        hint = did_you_mean(str(where[-1]), known) or ";"
+        elsewhere = [one.key for one in describe() if one.key.split(".")[1:] == [str(where[-1])]]
+        hint = f"; did you mean {elsewhere[0]!r}?" if elsewhere else did_you_mean(str(where[-1]), known) or ";"
         return f"{place}: unknown key {key!r}{hint} known here: {', '.join(known)}"
     message = error["msg"].removeprefix("Value error, ")
     if not key:

@@ -114,6 +114,9 @@ class PenaltyConfig(Section):
         return self
 
 
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
 class OptimizerConfig(Section):
     name: Literal["adagrad", "adam"] = "adagrad"
     """adagrad or adam."""
@@ -125,7 +128,7 @@ class OptimizerConfig(Section):
     eps: Above0 = 1e-10
     """Added to the root in the denominator. First gradients are as small as 1e-12, so it matters. Not given, 1e-10 for
     adagrad and 1e-8 for adam."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] | None = None
+    betas: Annotated[tuple[Beta, Beta] | None, Field(strict=False)] = None
     """Adam only; (0.9, 0.999) when not given."""
 
     @model_validator(mode="before")
@@ -197,7 +200,7 @@ class RunConfig(Section):
 
     dataset: str | None = None
     """A name from `bique datasets`."""
-    graph: Path | None = None
+    graph: Annotated[Path | None, Field(strict=False)] = None
     """A directory made by `bique import`."""
     model: Annotated[ModelConfig, Field(discriminator="name")] = BiQUEConfig()
     objective: ObjectiveConfig = ObjectiveConfig()

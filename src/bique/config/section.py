@@ -13,6 +13,9 @@ Above0 = Annotated[float, Field(gt=0, le=1e30, allow_inf_nan=False)]
 
 
 class Section(BaseModel):
-    """A table of the recipe file: unknown keys are errors, values never change after reading."""
+    """A table of the recipe file: unknown keys are errors, values never change after reading.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    Nothing is taken for something else: true is not 1, "3" is no number, "yes" is not true.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)

@@ -44,19 +44,20 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
             raise UserError(f"{path}: could not be saved ({error}); is the disk full?") from error
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
-    with _opened(path) as (file, record):
+def read_checkpoint(path: Path, *wanted: str) -> Checkpoint:
+    """`wanted`: what its record must have; a checkpoint of another kind under this name has not."""
+    with _opened(path, wanted) as (file, record):
         return Checkpoint({name: file.get_tensor(name) for name in file.keys()}, record)  # noqa: SIM118  (not a dict)
 
 
-def read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Path, *wanted: str) -> dict[str, Any]:
     """Only the JSON: the tensors stay on the disk."""
-    with _opened(path) as (_, record):
+    with _opened(path, wanted) as (_, record):
         return record
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _opened(path: Path, wanted: tuple[str, ...]) -> Iterator[tuple[Any, dict[str, Any]]]:
     try:
         with safe_open(path, framework="pt") as file:
             record = json.loads((file.metadata() or {})["bique"])
@@ -64,6 +65,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
                 raise ValueError("its record is not an object")
             if record.get("format") != FORMAT:
                 raise UserError(f"{path}: checkpoint format {record.get('format')!r}; this version reads {FORMAT}")
+            if missing := [key for key in wanted if key not in record]:
+                raise UserError(f"{path}: is not the file that belongs here (it has no {missing[0]!r}); restore it")
             yield file, record
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such checkpoint") from None

@@ -23,6 +23,7 @@ from bique.atomic import atomic_directory, disk_errors, write_text
 from bique.config import RunConfig, Ties, dump_config, load_config
 from bique.errors import DivergedError, UserError, unknown
 from bique.evaluation import Evaluation, Protocol, Ranking, evaluate
+from bique.evaluation.metrics import MEANS
 from bique.graph import SPLITS, Graph, Labels, Vocabulary
 from bique.graph.catalog import locate
 from bique.graph.download import Progress
@@ -32,6 +33,8 @@ from bique.version import VERSION
 
 # the line of the log that tells so
 DIVERGED = "diverged:"
+# of a run's config.toml, which has every setting: a default must never take the place of one that was lost
+SECTIONS = [name for name in RunConfig.model_fields if name not in ("dataset", "graph")]
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,14 @@ class Run:
     @classmethod
     def open(cls, path: Path | str) -> Run:
         path = Path(path)
-        if not (path / "config.toml").is_file():
+        file = path / "config.toml"
+        if not file.is_file():
             what = "is not a run (no config.toml in it)" if path.is_dir() else "does not exist"
             raise UserError(f"{path}: {what}; make a run with: bique train --dataset wordnet")
-        return cls(path, load_config(path / "config.toml"))
+        config = load_config(file)
+        if lost := [name for name in SECTIONS if name not in config.model_fields_set]:
+            raise UserError(f"{file}: has no [{lost[0]}], so it was cut off or edited; write back what was there")
+        return cls(path, config)
 
     # the graph -----------------------------------------------------------------------------------------------------
 
@@ -76,8 +83,9 @@ class Run:
         """Name, hash and counts of the graph this run was trained on."""
         file = self.path / "vocabulary" / "graph.json"
         record = _read_json(file)
-        if not (isinstance(record.get("hash"), str) and isinstance(record.get("name"), str)):
-            raise UserError(f"{file}: does not name the graph; the run is damaged")
+        kinds = {"hash": str, "name": str, **dict.fromkeys(SPLITS, int)}
+        if not all(isinstance(record.get(key), kind) for key, kind in kinds.items()):
+            raise UserError(f"{file}: does not describe the graph; the run is damaged")
         return record
 
     @cached_property
@@ -121,11 +129,36 @@ class Run:
     def best(self) -> Path:
         return self.path / "checkpoints" / "best.safetensors"
 
+    def write(self, file: Path, checkpoint: Checkpoint) -> None:
+        """`last` or `best`, with what it was made of: tables of another model may have the same shapes."""
+        record = {**checkpoint.record, "made_of": self._made_of}
+        write_checkpoint(file, Checkpoint(checkpoint.tensors, record))
+
+    def read_last(self) -> Checkpoint:
+        return self._read_own(self.last, "place")
+
+    @property
+    def _made_of(self) -> dict[str, Any]:
+        return {"graph": self.graph_record["hash"], "model": self.config.model.model_dump(mode="json")}
+
+    def _read_own(self, file: Path, *wanted: str) -> Checkpoint:
+        checkpoint, ours = read_checkpoint(file, *wanted), self._made_of
+        theirs = checkpoint.record.get("made_of", ours)  # older versions did not say
+        if not (isinstance(theirs, dict) and theirs.keys() == ours.keys() and isinstance(theirs["model"], dict)):
+            raise UserError(f"{file}: does not say what it was made of; it is damaged, restore it")
+        if theirs["graph"] != ours["graph"]:
+            raise UserError(f"{file}: was trained on another graph than this run; restore the run's own")
+        for key, value in theirs["model"].items():
+            if ours["model"].get(key) != value:
+                asked = f"config.toml has {ours['model'].get(key)!r}"
+                raise UserError(f"{file}: was trained with model.{key} = {value!r}, {asked}; set it back")
+        return checkpoint
+
     def model(self, device: str = "cpu", graph: Graph | None = None) -> tuple[Model, dict[str, Any]]:
         """The best model, ready to answer, and the record of its checkpoint. `graph`: the run's, if it is at hand."""
         if not self.best.exists():
-            raise UserError(f"{self.path}: has no best checkpoint yet; {self._remedy}")
-        checkpoint = read_checkpoint(self.best)
+            raise UserError(f"{self.path}: has no best checkpoint yet; {self.remedy}")
+        checkpoint = self._read_own(self.best, "epoch")
         kind = MODELS[self.config.model.name]
         # most models answer without their graph; one that passes messages along its facts cannot
         source = (graph or self.graph()) if kind.needs_facts else self.names
@@ -156,7 +189,8 @@ class Run:
         return bool(lines) and DIVERGED in lines[-1]
 
     @property
-    def _remedy(self) -> str:
+    def remedy(self) -> str:
+        """What to do with a run that is not finished."""
         if self.diverged:
             return "it diverged and would again: train anew, with a smaller optimizer.learning_rate for example"
         return f"go on with: bique resume {quote(str(self.path))}"
@@ -241,7 +275,7 @@ class Run:
         epoch, wanted = done[-1]["epoch"] if done else 0, self.config.training.epochs
         if epoch >= wanted or self.config.training.patience is not None:
             return None
-        return f"this run was stopped after epoch {epoch} of {wanted}; {self._remedy}"
+        return f"this run was stopped after epoch {epoch} of {wanted}; {self.remedy}"
 
     def summary(self) -> dict[str, Any]:
         """Settings, progress, hardware and figures of the run: what a file of results holds."""
@@ -258,7 +292,7 @@ class Run:
             "curve": [one for one in metrics if "valid_mrr" in one],
             "environment": _read_json(self.path / "environment.json"),
             "evaluations": {
-                file.stem: _read_json(file, f"rank again with: {self._rank_again(file.stem)}")
+                file.stem: _read_figures(file, f"rank again with: {self._rank_again(file.stem)}")
                 for file in sorted((self.path / "evaluations").glob("*.json"))
             },
         }
@@ -288,6 +322,15 @@ def _read_json(file: Path, remedy: str = "the run is damaged") -> dict[str, Any]
         raise UserError(f"{file}: cannot be read ({error}); {remedy}") from error
     if not isinstance(found, dict):
         raise UserError(f"{file}: holds {type(found).__name__}, not an object; {remedy}")
+    return found
+
+
+def _read_figures(file: Path, remedy: str) -> dict[str, Any]:
+    found = _read_json(file, remedy)
+    metrics = found.get("metrics")
+    sound = isinstance(metrics, dict) and all(_is_number(metrics.get(name)) for name in MEANS)
+    if not (sound and isinstance(found.get("by"), dict) and isinstance(found.get("protocol"), dict)):
+        raise UserError(f"{file}: does not hold the figures of a ranking; {remedy}")
     return found
 
 

@@ -16,14 +16,15 @@ from bique.serving.tabular import refuse_unless_tabular
 FORMATS = (".npy", ".parquet", ".tsv")
 
 
-def export_embeddings(run: Run, destination: Path, what: str = "entities") -> list[Path]:
+def export_embeddings(run: Run, destination: Path, what: str = "entities", graph: Path | None = None) -> list[Path]:
     """Write entities or relations as the model uses them. The second half of the relations are the inverse ones.
 
     BiQUE's row is 8·units reals in the layout (4, units, 2): w, x, y, z; each unit's real and imaginary part. Its
     relation row is Q^×, then Q⁺ where the model translates. Beside .npy stands a .names.txt with a JSON string per row.
-    A .parquet has the labels that the run has kept, too, null where an entity has none.
+    A .parquet has the labels that the run has kept, too, null where an entity has none. `graph`: where it is, if it has
+    moved and the model passes messages along its facts.
     """
-    model, _ = run.model()
+    model, _ = run.model(graph=None if graph is None else run.graph(graph))
     labels = None
     if what == "entities":
         table, names = model.entities.numpy(), list(run.names.entities)

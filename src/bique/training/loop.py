@@ -14,7 +14,7 @@ import torch
 from bique.errors import DivergedError, UserError
 from bique.evaluation import evaluate
 from bique.graph import Graph
-from bique.runs import Checkpoint, Run, read_checkpoint, write_checkpoint
+from bique.runs import Checkpoint, Run
 from bique.training.curves import Curves
 from bique.training.plan import make_plan
 from bique.training.progress import Reporter, Silent, StopRequest
@@ -64,7 +64,7 @@ class _Loop:
         self.session = Session(run.config, graph, device)
         run.remove_leftovers()
         if run.last.exists():
-            self.session.restore(read_checkpoint(run.last))
+            self.session.restore(run.read_last())
         elif run.best.exists() or run.metrics():
             raise UserError(
                 f"{run.last}: is missing, so this run cannot go on; restore it, or train anew in another place"
@@ -94,7 +94,7 @@ class _Loop:
         ended = self._epochs()
         if ended != "stopped" and self.new_best is None and not self.run.best.exists():
             self.reporter.note("the best checkpoint was missing: the last one takes its place")
-            self._keep_as_best(self.place.best_mrr)
+            self._keep_as_best((self.run.metrics() or [{}])[-1].get("valid_mrr"))
         self.save()
         self.run.log(f"{ended} after epoch {self.place.epoch}, step {self.place.step}, {self.place.seconds:.1f} s")
         return Outcome(ended, self.place.epoch, self.place.best_mrr, self.place.best_epoch, self.place.seconds)
@@ -155,10 +155,10 @@ class _Loop:
     def save(self) -> None:
         """The best first: what `last` says of it is then true, and a process killed in between finds it again."""
         if self.new_best is not None:
-            write_checkpoint(self.run.best, self.new_best)
+            self.run.write(self.run.best, self.new_best)
             self.new_best = None
         self.place.seconds = self._seconds()
-        write_checkpoint(self.run.last, self.session.save())
+        self.run.write(self.run.last, self.session.save())
         self.saved_at = time.monotonic()
 
     def _seconds(self) -> float:

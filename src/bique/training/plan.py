@@ -24,7 +24,8 @@ class Plan:
     device: str
 
     def line(self) -> str:
-        steps = f"{self.epochs} epochs × {self.steps_per_epoch} steps"
+        work = {"epoch": self.epochs, "step": self.steps_per_epoch}
+        steps = " × ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in work.items())
         memory = _size(float(self.memory_bytes))
         return f"{self.parameters:,} parameters · about {memory} of memory · {steps} · {self.device}"
 

@@ -1,4 +1,4 @@
-"""The state of one training: model, optimizer, place in the data; saved and restored to the last bit."""
+"""The state of one training: model, optimizer, place in the data; saved and restored, on a CPU to the last bit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class Session:
         self.optimizer, self.stepper = make_stepper(config, self.model, self.batches, self.objective)
 
     def _refuse_a_batch_of_one(self) -> None:
-        """The statistics of a batch need two."""
+        """The statistics of a batch need two, those of CompGCN's messages two entities."""
+        if self.model.needs_facts and self.graph.num_entities == 1:
+            name = self.config.model.name
+            raise UserError(f"the graph has one entity, and {name}'s message passing needs two; use another model")
         size, count = self.batches.batch_size, len(self.batches.facts)
         if (count % size == 1 or size == 1) and has_batch_norm(self.model):
             raise UserError(
@@ -143,6 +146,9 @@ class Session:
 
 class NotFiniteError(DivergedError):
     def __init__(self, place: Place, value: float) -> None:
+        if (place.epoch, place.step) == (0, 0):
+            super().__init__(f"a table has {value} in it before the first step")
+            return
         when = f"in epoch {place.epoch + 1}" if place.step else f"after epoch {place.epoch}"
         super().__init__(f"the loss or a table became {value} {when}; the last good checkpoint is kept")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from bique.analysis.plots.figures import add_legend, metric_name, new_figure, plain, quiet, style
@@ -55,7 +54,7 @@ def _refuse_unlike(runs: list[Run]) -> None:
 def _curve(run: Run) -> list[dict[str, Any]]:
     records = run.metrics()
     if not records:
-        raise UserError(f"{run.path}: has no epoch behind it; train it with: bique resume {quote(str(run.path))}")
+        raise UserError(f"{run.path}: has no epoch behind it; {run.remedy}")
     return records
 
 

@@ -108,7 +108,8 @@ def _differences(group: list[Told]) -> Markup | None:
         rows.append([row_name(name(one.label)), *cells])
     caption = f"Difference from {group[0].label}, on the same questions"
     few = caution(len(found.evaluations[0].ranks) // 2)
-    told = "A difference whose interval holds 0 may be chance." + (f" {few.capitalize()}." if few else "")
+    told = "A difference whose interval holds 0, or whose p is above 0.05, may be chance."
+    told += f" {few.capitalize()}." if few else ""
     note = element("p", told, class_="small")
     return joined(table(caption, ["", *COLUMNS.values()], rows, "figures"), note)
 
