@@ -12,6 +12,7 @@ import pytest
 
 from bique.analysis import Results
 from bique.graph import Graph
+from bique.runs import read_record
 
 ROOT = Path(__file__).parents[2]
 VERBS = [
@@ -277,6 +278,32 @@ def test_a_damaged_or_vanished_piece_of_a_run_is_one_sentence(bique: Bique, run:
     assert "not valid TOML" in bique("info", run).err
 
 
+def test_a_best_checkpoint_that_was_lost_is_made_anew_of_the_last_one_with_its_own_figure(
+    bique: Bique, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    settings = ("training.epochs=6", "training.validate_every=1", "model.units=2", "optimizer.learning_rate=1")
+    words = [word for setting in settings for word in ("--set", setting)]
+    assert bique("train", "--graph", small_graph_directory, "--run", run, *words).code == 0
+    (run / "checkpoints" / "best.safetensors").unlink()
+    assert "the last one takes its place" in " ".join(bique("resume", run).err.split())
+    record = read_record(run / "checkpoints" / "best.safetensors")
+    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert (record["epoch"], record["valid_mrr"]) == (6, last["valid_mrr"])
+
+
+def test_numbers_that_are_none_from_the_start_are_one_sentence(
+    bique: Bique, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    huge = ("--set", "model.initial_scale=1e30", "--set", "training.epochs=2", "--set", "training.device=cpu")
+    failed = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *huge)
+    assert failed.code == 1
+    assert "model.initial_scale" in failed.err
+    drawn = bique("plot", "curves", tmp_path / "run", "--out", tmp_path / "curves.svg")
+    assert drawn.code == 1
+    assert "it diverged and would again" in " ".join(drawn.err.split())
+
+
 def test_the_demo_shows_results_answers_and_what_to_type_next(bique: Bique, tmp_path: Path) -> None:
     quick = ("--set", "training.epochs=1", "--set", "model.units=4", "--set", "evaluation.resamples=100")
     shown = bique("demo", "--run", tmp_path / "run", *quick)
@@ -320,6 +347,7 @@ def test_reproduce_prints_the_papers_table_beside_ours(bique: Command, monkeypat
     assert ".502 ± .001" in done.out
     assert "data not reached" in " ".join(done.out.split())
     assert "NVIDIA H200" in done.out
+    assert "yago3-10-quarter" in bique("reproduce", "table2").out, "no name is broken where there is room for it"
     rows = json.loads(bique("reproduce", "table4", "--json").out)["rows"]
     assert rows[0][0] == "_hypernym"
     assert bique("reproduce", "averages", "--markdown").out.startswith("| graph | BiQUE | MRR |")

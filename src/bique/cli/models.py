@@ -39,7 +39,8 @@ def models(
     for card in cards:
         screen.print(Text.assemble((f"{card.name}", "bold"), f"  {card.formula}"), soft_wrap=True)
         widths = f"{card.entity_width} reals per entity, {card.relation_width} per relation at units = {card.units}"
-        screen.print(Text(f"  {widths} · {card.regime} · {card.reference}", style="dim"), soft_wrap=True)
+        for line in (widths, card.regime, card.reference):
+            screen.print(Text(f"  {line}", style="dim"), soft_wrap=True)
     if settings:
         table = plain_table(f"Settings of [model] with name = {name!r}")
         for heading in ("key", "default", "meaning"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -90,8 +91,14 @@ def _show(made: Table) -> None:
     from bique.cli.tables import plain_table
 
     shown = plain_table(made.title)
-    for place, heading in enumerate(made.headings[: made.on_screen]):
-        shown.add_column(heading, justify="left" if place < 2 else "right", overflow="fold")
+    headings = made.headings[: made.on_screen]
+    columns = ([heading, *(row[place] for row in made.rows)] for place, heading in enumerate(headings))
+    # a number and its deviation are one word
+    longest = [max(len(word) for cell in column for word in re.split("(?<!±) (?!±)", cell)) for column in columns]
+    fits = sum(longest) + 2 * len(longest) <= screen.width  # else a word must be broken, or a column would be lost
+    for place, heading in enumerate(headings):
+        justify, width = "left" if place < 2 else "right", longest[place] if fits else None
+        shown.add_column(heading, justify=justify, overflow="fold", min_width=width)
     for row in made.rows:
         theirs = len(row) > 2 and row[2] in ("paper", "authors")
         shown.add_row(*(Text(cell, style="dim" if theirs else "") for cell in row[: made.on_screen]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import unicodedata
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -38,7 +39,7 @@ def find_relation(names: Graph, name: str, place: str) -> int:
     found = names.relations.find(name)
     if found is None:
         near = [shown(names.relations[i]) for _, i in names.relations.nearest(name, LISTED)]
-        raise UserError(f"{place}no relation is called {_quoted(name)}; {_hint(near)}")
+        raise UserError(f"{place}no relation is called {_quoted(name)}; {_hint(name, near)}")
     return found
 
 
@@ -57,7 +58,7 @@ def find_entity(names: Graph, name: str, place: str) -> int:
             f"{place}{len(labelled)} entities have the label {_quoted(name)}: {some}{more}; give the id of one"
         )
     near = [with_label(names.entities[i], names.label(i)) for i in _nearest(names, name)]
-    raise UserError(f"{place}no entity is called {_quoted(name)}; {_hint(near)}")
+    raise UserError(f"{place}no entity is called {_quoted(name)}; {_hint(name, near)}")
 
 
 def _nearest(names: Graph, name: str) -> list[int]:
@@ -73,5 +74,10 @@ def _quoted(name: str) -> str:
     return repr(cut(name))
 
 
-def _hint(near: list[str]) -> str:
-    return f"the nearest are: {', '.join(near)}" if near else "nothing is near it"
+def _hint(name: str, near: list[str]) -> str:
+    if not near:
+        return "nothing is near it"
+    # as é, or as e and an accent behind it: on a screen the same
+    alike = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", near[0])
+    why = f"; {near[0]} looks the same but is other characters, so copy it from here" if alike else ""
+    return f"the nearest are: {', '.join(near)}{why}"

@@ -12,9 +12,10 @@ import pytest
 import bique
 from bique.config import parse_config
 from bique.errors import UserError
-from bique.graph import Graph, Labels
+from bique.graph import Graph, Labels, Vocabulary
 from bique.runs import Run
 from bique.serving import AnswerTable, Named, Prediction, Query, export_embeddings, read_queries, write_answers
+from bique.serving.naming import find_entity
 from bique.training import train
 
 # entity 07 is labelled with another's name, 20 to 29 share one label, 5 and 6 are hostile, 30 and more have none
@@ -32,6 +33,17 @@ def run(small_graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = Run.create(config, graph, folder / "run")
     train(run, graph)
     return run
+
+
+def test_a_name_that_only_looks_the_same_is_said_to(small_graph: Graph) -> None:
+    composed, apart = "K\u00f6ln", "Ko\u0308ln"
+    entities = Vocabulary.from_names([composed, *(f"entity {i:02d}" for i in range(39))])
+    names = replace(small_graph, entities=entities)
+    with pytest.raises(UserError, match=f"the nearest are: {composed}.*; {composed} looks the same but is other char"):
+        find_entity(names, apart, "")
+    with pytest.raises(UserError) as found:
+        find_entity(names, "Koeln", "")
+    assert "looks the same" not in str(found.value)
 
 
 @pytest.fixture(params=["with its graph", "without it"])
