@@ -241,6 +241,16 @@ def test_training_tells_where_it_is_without_a_terminal_too(
     assert "going on after epoch 2 of 3" in bique("resume", tmp_path / "run").err
 
 
+def test_a_second_interruption_says_how_to_go_on_too(bique: Bique, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def impatient(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bique.cli.training_run.train", impatient)
+    stopped = bique("resume", run)
+    assert stopped.code == 130
+    assert f"bique resume {run}" in stopped.err
+
+
 def test_a_report_is_a_web_page(bique: Bique, run: Path, tmp_path: Path) -> None:
     refused = bique("report", run, "--out", tmp_path / "report.pdf")
     assert refused.code == 1

@@ -39,6 +39,8 @@ def info(
         print_json(facts)
         return
     table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")  # a hash is there to be copied
     facts.pop("curve", None)  # --json has it
     for split, found in facts.pop("evaluations", {}).items():  # in short; --json has them whole
         facts = {split: _figures(found["metrics"]), **facts}

@@ -107,7 +107,8 @@ def _show(made: Table) -> None:
     for row in made.rows if made.on_screen else []:
         graph = row[0] or graph
         if any(row[made.on_screen :]):
-            screen.print(Text(f"{graph}: {' · '.join(row[made.on_screen :])}", style="dim"), soft_wrap=True)
+            rest = " · ".join(row[made.on_screen :])
+            screen.print(Text(f"{graph}, {row[1]}: {rest}", style="dim"), soft_wrap=True)
     for line in made.notes:
         screen.print(Text(line, style="dim"), soft_wrap=True)
 

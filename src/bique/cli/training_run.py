@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from shlex import quote
 
@@ -47,8 +48,15 @@ def rank_both(run: Run, graph: Graph) -> dict[str, Evaluation]:
 def train_to_end(run: Run, graph: Graph) -> Outcome:
     """Train with a live display; Ctrl-C and SIGTERM save, say how to go on, and exit."""
     stop = StopRequest()
-    with stop.listening(), Live() as live:
-        outcome = train(run, graph, live, stop)
+    try:
+        with stop.listening(), Live() as live:
+            outcome = train(run, graph, live, stop)
+    except KeyboardInterrupt:
+        if run.last.exists():
+            aside.print(
+                f"\nstopped at once; go on from the last checkpoint with:\n  bique resume {quote(str(run.path))}"
+            )
+        sys.exit(128 + signal.SIGINT)
     if stop.signal is not None and outcome.ended == "stopped":
         aside.print(f"\nstopped in epoch {outcome.epoch + 1}; everything is saved. Go on with:")
         aside.print(f"  bique resume {quote(str(run.path))}")
