@@ -124,7 +124,7 @@ def _explain(error: ErrorDetails, place: str) -> str:
         return f"{place}: {unknown('model', str(error['input'].get('name')), MODEL_NAMES)}"
     if error["type"] == "extra_forbidden":
         known = list(section.model_fields)
-        elsewhere = [one.key for one in describe() if one.key.split(".")[1:] == [str(where[-1])]]
+        elsewhere = [one.key for one in describe() if one.key != key and one.key.endswith(f".{where[-1]}")]
         hint = f"; did you mean {elsewhere[0]!r}?" if elsewhere else did_you_mean(str(where[-1]), known) or ";"
         return f"{place}: unknown key {key!r}{hint} known here: {', '.join(known)}"
     message = error["msg"].removeprefix("Value error, ")

@@ -203,9 +203,13 @@ class AttHConfig(ModelSection):
 
 def _check_picture(units: int, height: int, reach: int) -> None:
     """Two pictures one above the other, and how far a filter reaches."""
-    fitting = [one for one in range(1, units + 1) if units % one == 0 and reach <= min(2 * one, units // one)]
-    if height in fitting:
+
+    def fits(height: int) -> bool:
+        return units % height == 0 and reach <= min(2 * height, units // height)
+
+    if fits(height):
         return
+    fitting = [one for one in range(1, min(units, 1000) + 1) if fits(one)]
     remedy = f"try height = {' or '.join(map(str, fitting))}" if fitting else "use a smaller kernel or more units"
     if units % height:
         raise ValueError(f"height = {height} does not divide units = {units}; {remedy}")
