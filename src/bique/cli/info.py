@@ -77,7 +77,7 @@ def _about(path: Path | None) -> dict[str, Any]:
     from bique.graph import Graph
     from bique.graph.catalog import cache_directory
     from bique.runs import Run
-    from bique.runs.run import environment
+    from bique.runs.environment import environment
 
     if path is None:
         return {**environment(), "cache": str(cache_directory())}

@@ -2,7 +2,8 @@
 
 from bique.runs.checkpoint import Checkpoint, read_checkpoint, read_record, write_checkpoint
 from bique.runs.compare import Comparison, compare, measured_alike, run_names
-from bique.runs.run import Run, hardware_of
+from bique.runs.environment import hardware_of
+from bique.runs.run import Run
 
 __all__ = [
     "Checkpoint",

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import platform
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,13 +20,13 @@ from bique.atomic import atomic_directory, disk_errors, write_text
 from bique.config import RunConfig, Ties, dump_config, load_config
 from bique.errors import DivergedError, UserError, unknown
 from bique.evaluation import Evaluation, Protocol, Ranking, evaluate
-from bique.evaluation.metrics import MEANS
 from bique.graph import SPLITS, Graph, Labels, Vocabulary
 from bique.graph.catalog import locate
 from bique.graph.download import Progress
 from bique.models import MODELS, Model, build_model
 from bique.runs.checkpoint import Checkpoint, read_checkpoint, read_record, write_checkpoint
-from bique.version import VERSION
+from bique.runs.environment import environment
+from bique.runs.records import is_number, read_figures, read_json
 
 # the line of the log that tells so
 DIVERGED = "diverged:"
@@ -82,7 +79,7 @@ class Run:
     def graph_record(self) -> dict[str, Any]:
         """Name, hash and counts of the graph this run was trained on."""
         file = self.path / "vocabulary" / "graph.json"
-        record = _read_json(file)
+        record = read_json(file)
         kinds = {"hash": str, "name": str, **dict.fromkeys(SPLITS, int)}
         if not all(isinstance(record.get(key), kind) for key, kind in kinds.items()):
             raise UserError(f"{file}: does not describe the graph; the run is damaged")
@@ -117,7 +114,7 @@ class Run:
     def remember(self, **facts: str) -> None:
         """Add what is known only once training starts to the record of versions and hardware."""
         file = self.path / "environment.json"
-        write_text(file, json.dumps(_read_json(file) | facts, indent=2))
+        write_text(file, json.dumps(read_json(file) | facts, indent=2))
 
     # checkpoints and the model -------------------------------------------------------------------------------------
 
@@ -209,7 +206,7 @@ class Run:
             with contextlib.suppress(ValueError, RecursionError):
                 records.append(json.loads(line))
         return [
-            one for one in records if isinstance(one, dict) and "epoch" in one and all(map(_is_number, one.values()))
+            one for one in records if isinstance(one, dict) and "epoch" in one and all(map(is_number, one.values()))
         ]
 
     def forget_after(self, epoch: int) -> None:
@@ -290,9 +287,9 @@ class Run:
             "seconds": metrics[-1].get("seconds", 0.0) if metrics else 0.0,
             "best_validation": best,
             "curve": [one for one in metrics if "valid_mrr" in one],
-            "environment": _read_json(self.path / "environment.json"),
+            "environment": read_json(self.path / "environment.json"),
             "evaluations": {
-                file.stem: _read_figures(file, f"rank again with: {self._rank_again(file.stem)}")
+                file.stem: read_figures(file, f"rank again with: {self._rank_again(file.stem)}")
                 for file in sorted((self.path / "evaluations").glob("*.json"))
             },
         }
@@ -313,25 +310,6 @@ class Run:
         """What a killed process was writing; call it only under the lock."""
         for file in (self.path / "checkpoints").glob(".*.part"):
             file.unlink(missing_ok=True)
-
-
-def _read_json(file: Path, remedy: str = "the run is damaged") -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file}: cannot be read ({error}); {remedy}") from error
-    if not isinstance(found, dict):
-        raise UserError(f"{file}: holds {type(found).__name__}, not an object; {remedy}")
-    return found
-
-
-def _read_figures(file: Path, remedy: str) -> dict[str, Any]:
-    found = _read_json(file, remedy)
-    metrics = found.get("metrics")
-    sound = isinstance(metrics, dict) and all(_is_number(metrics.get(name)) for name in MEANS)
-    if not (sound and isinstance(found.get("by"), dict) and isinstance(found.get("protocol"), dict)):
-        raise UserError(f"{file}: does not hold the figures of a ranking; {remedy}")
-    return found
 
 
 def _lock(file: IO[str]) -> bool:
@@ -361,33 +339,3 @@ def _free_path(folder: Path, stem: str) -> Path:
     while (folder / f"{stem}-{number}").exists():
         number += 1
     return folder / f"{stem}-{number}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and abs(value) < 1e300  # no NaN, nothing without end
-
-
-def hardware_of(environment: dict[str, Any]) -> str:
-    """What a run was trained on; before it was recorded that was the GPU that was there. Seconds on a shared one say
-    little."""
-    name = environment.get("device") or environment.get("gpu") or f"CPU, {environment.get('threads', '?')} threads"
-    return f"{name}, shared" if environment.get("shared_gpu") else name
-
-
-def environment() -> dict[str, Any]:
-    """Versions and hardware, for whoever wants to repeat the run."""
-    cuda = torch.cuda.is_available()
-    return {
-        "bique": VERSION,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "system": platform.system(),
-        "processor": platform.machine(),
-        "threads": torch.get_num_threads(),
-        "gpu": torch.cuda.get_device_name() if cuda else None,
-        # set by whoever runs several processes at once on a GPU: then seconds say little
-        "shared_gpu": cuda and "CUDA_MPS_PIPE_DIRECTORY" in os.environ,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-    }
