@@ -492,13 +492,18 @@ def test_a_combination_that_makes_no_sense_is_one_sentence(
     assert not (tmp_path / "run").exists()
 
 
+SMALL = ("name=compgcn", "units=8", "start=8", "height=4", "filters=2", "kernel=2")
+MESSAGES = [
+    word
+    for setting in ("training.epochs=1", "training.device=cpu", *(f"model.{one}" for one in SMALL))
+    for word in ("--set", setting)
+]
+
+
 def test_a_model_that_needs_its_graph_finds_it_where_it_is_said_to_be(
     bique: Command, small_graph_directory: Path, tmp_path: Path
 ) -> None:
-    small = ["units=8", "start=8", "height=4", "filters=2", "kernel=2"]
-    settings = ["training.epochs=1", "training.device=cpu", *(f"model.{one}" for one in ("name=compgcn", *small))]
-    words = [word for setting in settings for word in ("--set", setting)]
-    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "messages", *words)
+    done = bique("train", "--graph", small_graph_directory, "--run", tmp_path / "messages", *MESSAGES)
     assert done.code == 0, done.err
     small_graph_directory.rename(tmp_path / "moved")
     question = ("--head", "entity 01", "--relation", "a next")
@@ -511,16 +516,13 @@ def test_a_model_that_needs_its_graph_finds_it_where_it_is_said_to_be(
 def test_a_model_that_passes_messages_finds_its_graph_for_an_export_too(
     bique: Command, small_graph_directory: Path, tmp_path: Path
 ) -> None:
-    small = ["units=8", "start=8", "height=4", "filters=2", "kernel=2"]
-    settings = ["training.epochs=1", "training.device=cpu", *(f"model.{one}" for one in ("name=compgcn", *small))]
-    words = [word for setting in settings for word in ("--set", setting)]
-    assert bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *words).code == 0
+    assert bique("train", "--graph", small_graph_directory, "--run", tmp_path / "run", *MESSAGES).code == 0
     small_graph_directory.rename(tmp_path / "moved")
     done = bique("export", tmp_path / "run", tmp_path / "e.npy", "--graph", tmp_path / "moved")
     assert done.code == 0, done.err
     (tmp_path / "one.tsv").write_text("a\tr\ta\n")
     assert bique("import", tmp_path / "one.tsv", tmp_path / "one", "--split", "1,0,0").code == 0
-    lonely = bique("train", "--graph", tmp_path / "one", "--run", tmp_path / "lonely", *words)
+    lonely = bique("train", "--graph", tmp_path / "one", "--run", tmp_path / "lonely", *MESSAGES)
     assert lonely.code == 1
     assert "has one entity" in lonely.err
     assert not (tmp_path / "lonely").exists()
