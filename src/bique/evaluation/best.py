@@ -7,6 +7,7 @@ from torch import Tensor
 
 from bique.errors import DivergedError
 from bique.evaluation.ranking import Scorer, score_tiles
+from bique.kernels.precision import products_in
 from bique.shapes import Float, Int
 
 MEMORY = 256 << 20
@@ -14,18 +15,22 @@ MEMORY = 256 << 20
 
 @torch.no_grad()
 def best_entities(
-    scorer: Scorer, queries: Float[Tensor, "batch width"], count: int
+    scorer: Scorer, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"], count: int
 ) -> tuple[Int[Tensor, "batch best"], Float[Tensor, "batch best"], Float[Tensor, "batch"]]:
-    """Ids and scores of each query's best entities, and its logsumexp over all; at most a block of queries."""
+    """Ids and scores of each query's best entities, and its logsumexp over all; at most a block of queries.
+
+    The products are those of a ranking, so that answers stand in the order of their ranks.
+    """
     ids: list[Tensor] = []
     scores: list[Tensor] = []
     sums: list[Tensor] = []
-    for start, tile in score_tiles(scorer, queries, MEMORY):
-        refuse_if_not_finite(tile)
-        best = tile.topk(min(count, tile.shape[1]), dim=1)
-        ids.append(best.indices + start)
-        scores.append(best.values)
-        sums.append(tile.logsumexp(1))
+    with products_in("fp32", heads.device):
+        for start, tile in score_tiles(scorer, scorer.query(heads, relations), MEMORY):
+            refuse_if_not_finite(tile)
+            best = tile.topk(min(count, tile.shape[1]), dim=1)
+            ids.append(best.indices + start)
+            scores.append(best.values)
+            sums.append(tile.logsumexp(1))
     every_id, every_score = torch.cat(ids, dim=1), torch.cat(scores, dim=1)
     order = torch.argsort(every_score, dim=1, descending=True, stable=True)[:, :count]
     best_ids, best_scores = every_id.gather(1, order), every_score.gather(1, order)

@@ -195,7 +195,7 @@ class Predictor:
         # among the best top + known answers there are top new ones
         wanted = top + max(len(facts or ()) for facts in known) if only_new else top
         heads, relations = torch.tensor(ids, device=self.model.entity.device).unbind(1)
-        best_ids, scores, totals = best_entities(self.model, self.model.query(heads, relations), wanted)
+        best_ids, scores, totals = best_entities(self.model, heads, relations, wanted)
         named = partial(entity_named, self.names)
         return [
             _table(

@@ -120,7 +120,7 @@ class Engine:
             self._step(batch, loss_sum)  # nothing was written before the gradients were there
 
     def _step(self, batch: Batch, loss_sum: Tensor) -> None:
-        with products_in(self.precision):
+        with products_in(self.precision, batch.heads.device):
             if self.front is None:
                 self._step_by_autograd(batch, loss_sum)
             else:

@@ -157,8 +157,8 @@ def _before_and_after(one: Told, model: Model, fact: list[int], rank: float | No
     known = set(graph.answers.of(head, relation).tolist()) - {tail}
     with torch.no_grad():
         alike = one.directions @ one.directions[head]
-        query = model.query(torch.tensor([head]), torch.tensor([relation]))
-        ids, _, _ = best_entities(model, query, min(NEAR + len(known), graph.num_entities))
+    most = min(NEAR + len(known), graph.num_entities)
+    ids, _, _ = best_entities(model, torch.tensor([head]), torch.tensor([relation]), most)
     alike[[head, *known]] = -torch.inf  # in both lists the same are left out
     before = [i for i in alike.topk(min(NEAR, len(alike))).indices.tolist() if alike[i] > -torch.inf]
     after = [i for i in ids[0].tolist() if i not in known][:NEAR]

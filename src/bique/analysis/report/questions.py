@@ -105,9 +105,8 @@ def _best(model: Model, graph: Graph, triples: Triples) -> list[list[Answer]]:
         block = triples[start : start + size]
         heads, relations, _ = torch.as_tensor(block.astype(np.int64)).to(model.entity.device).unbind(1)
         known = [set(graph.answers.of(head, relation).tolist()) - {target} for head, relation, target in block.tolist()]
-        with torch.no_grad():
-            most = min(TOP + max(map(len, known)), graph.num_entities)
-            ids, scores, _ = best_entities(model, model.query(heads, relations), most)
+        most = min(TOP + max(map(len, known)), graph.num_entities)
+        ids, scores, _ = best_entities(model, heads, relations, most)
         for target, taken, row, values in zip(block[:, 2].tolist(), known, ids.tolist(), scores.tolist(), strict=True):
             left = [(i, score) for i, score in zip(row, values, strict=True) if i not in taken]
             found.append([Answer(entity(graph, i), score, i == target) for i, score in left[:TOP]])
