@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from bique.version import VERSION as __version__
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from bique.serving import Predictor, load
 
 __all__ = ["Graph", "Predictor", "Run", "__version__", "load"]
+
+# Large tensors in huge pages, where the system has them: a step on a CPU gets hundreds of MiB of cleared pages, and by
+# 4 KiB at a time that took up to a quarter of it (LOG.md). torch reads this at its first tensor.
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 # resolved on first use, so that `bique --help` does not wait for torch
 _HOME = {"Graph": "bique.graph", "Predictor": "bique.serving", "Run": "bique.runs", "load": "bique.serving"}

@@ -30,6 +30,10 @@ class FrequencyBaseline:
         """Whether the table of counts is of a reasonable size."""
         return graph.num_entities * graph.num_directed_relations <= LARGEST
 
+    @property
+    def device(self) -> torch.device:
+        return self.entities.device
+
     def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch relations"]:
         return functional.one_hot(relations, self.entities.shape[1]).to(self.entities.dtype)
 

@@ -24,7 +24,7 @@ def best_entities(
     ids: list[Tensor] = []
     scores: list[Tensor] = []
     sums: list[Tensor] = []
-    with products_in("fp32", heads.device):
+    with products_in("fp32", scorer.device):
         for start, tile in score_tiles(scorer, scorer.query(heads, relations), MEMORY):
             refuse_if_not_finite(tile)
             best = tile.topk(min(count, tile.shape[1]), dim=1)

@@ -17,7 +17,6 @@ from bique.evaluation.significance import Interval, bootstrap
 from bique.graph import SPLITS, Graph
 from bique.graph.categories import relation_categories
 from bique.graph.degrees import bucket_bounds, degree_bucket
-from bique.kernels.allocations import kept_allocations
 from bique.kernels.precision import products_in
 from bique.shapes import Bool, Float
 from bique.version import VERSION
@@ -96,6 +95,6 @@ def evaluate(
     if not len(triples):
         raise UserError(f"the {split} split of {graph.name} is empty; there is nothing to rank")
     protocol = Protocol(graph.name, graph.hash, split, SPLITS, config.ties, seed, VERSION)
-    with kept_allocations(), products_in("fp32", scorer.entities.device):
+    with products_in("fp32", scorer.device):
         ranking = rank_queries(scorer, graph.both_directions(triples), graph.answers, config.memory_mb << 20)
     return Evaluation(protocol, ranking)

@@ -42,6 +42,9 @@ class Scorer(Protocol):
     """What can be ranked: a model, or anything with queries, candidates and a similarity."""
 
     @property
+    def device(self) -> torch.device: ...
+
+    @property
     def entities(self) -> Float[Tensor, "entities width"]: ...
 
     def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch width"]: ...
@@ -91,7 +94,7 @@ def _block(scorer: Scorer, queries: Tensor, candidates: Tensor) -> Tensor:
 @torch.no_grad()
 def rank_queries(scorer: Scorer, queries: Triples, answers: Answers, memory: int = 256 << 20) -> Ranking:
     """Rank the tail of each (head, relation, tail) among all entities but its other known answers."""
-    device = scorer.entities.device
+    device = scorer.device
     size = Blocks.on(device).queries
     known = _KnownAnswers(answers, queries, size, device)
     counts = torch.zeros(3, len(queries), dtype=torch.int64, device=device)

@@ -107,6 +107,11 @@ class Model(nn.Module, ABC):
     # what follows from the above -----------------------------------------------------------------------------------
 
     @property
+    def device(self) -> torch.device:
+        """Where its tables are, without making them."""
+        return self.entity.device
+
+    @property
     def entities(self) -> Float[Tensor, "entities width"]:
         """The rows that stand for an entity, without the padding."""
         return self.encode()[0][: self.num_entities]

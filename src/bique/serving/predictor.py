@@ -147,7 +147,7 @@ class Predictor:
             if query.relation is None:
                 tables[place] = self._rank_relations(query, *ids[place], top, only_new)
         rest = [place for place in range(len(queries)) if place not in tables]
-        size = Blocks.on(self.model.entity.device).queries
+        size = Blocks.on(self.model.device).queries
         for start in range(0, len(rest), size):
             block = rest[start : start + size]
             found = self._rank_entities([queries[i] for i in block], [ids[i] for i in block], top, only_new)
@@ -176,7 +176,7 @@ class Predictor:
 
     def _rank_relations(self, query: Query, head: int, tail: int, top: int, only_new: bool) -> AnswerTable:
         count = self.names.num_relations
-        every = torch.arange(count, device=self.model.entity.device)
+        every = torch.arange(count, device=self.model.device)
         scores = self.model.score(torch.full_like(every, head), every, torch.full_like(every, tail)).cpu()
         refuse_if_not_finite(scores)
         known = None if self.facts is None else {r for r in range(count) if tail in self.facts.answers.of(head, r)}
@@ -194,7 +194,7 @@ class Predictor:
         known = [None if self.facts is None else set(self.facts.answers.of(*pair).tolist()) for pair in ids]
         # among the best top + known answers there are top new ones
         wanted = top + max(len(facts or ()) for facts in known) if only_new else top
-        heads, relations = torch.tensor(ids, device=self.model.entity.device).unbind(1)
+        heads, relations = torch.tensor(ids, device=self.model.device).unbind(1)
         best_ids, scores, totals = best_entities(self.model, heads, relations, wanted)
         named = partial(entity_named, self.names)
         return [

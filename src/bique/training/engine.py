@@ -58,7 +58,7 @@ class Engine:
         self.objective = replace(objective, sparse=not kernels and touches_few_rows(config, model))
         self.config, self.model, self.optimizer, self.kernels = config, model, optimizer, kernels
         self.parameters = dict(model.named_parameters())
-        self.beside = Beside(model.entity.device)
+        self.beside = Beside(model.device)
         self.front = self._choose_front()
         self.terms = fused(self.objective.terms) if self.front is None and self.fuses else self.objective.terms
         self.precision: Precision = "fp32" if self.front is None else precision
@@ -70,9 +70,9 @@ class Engine:
         self.compiles = (self.front is None or isinstance(self.front, RowsFront)) and self.fuses
         """Before its first step."""
         self.rule = make_rule(config.optimizer)
-        self.steps_done = torch.zeros((), device=model.entity.device)
+        self.steps_done = torch.zeros((), device=model.device)
         """Adam's corrections need it where the step runs."""
-        self.rate = torch.full((), config.optimizer.learning_rate, device=model.entity.device)
+        self.rate = torch.full((), config.optimizer.learning_rate, device=model.device)
         self.shadow = model.entity.detach().bfloat16() if self.precision == "bf16" else None
         self.places = {
             name: torch.zeros(len(table), dtype=torch.int32, device=table.device)
@@ -82,7 +82,7 @@ class Engine:
     @cached_property
     def fuses(self) -> bool:
         """Whether what has no kernel is compiled. A short last batch that is not filled up would be compiled anew."""
-        fast = self.kernels and self.model.entity.device.type == "cuda"
+        fast = self.kernels and self.model.device.type == "cuda"
         return fast and not has_batch_norm(self.model) and can_be_fused(self.model)
 
     def _choose_front(self) -> Front | None:
@@ -120,7 +120,7 @@ class Engine:
             self._step(batch, loss_sum)  # nothing was written before the gradients were there
 
     def _step(self, batch: Batch, loss_sum: Tensor) -> None:
-        with products_in(self.precision, batch.heads.device):
+        with products_in(self.precision, self.model.device):
             if self.front is None:
                 self._step_by_autograd(batch, loss_sum)
             else:
@@ -232,7 +232,7 @@ def touches_few_rows(config: RunConfig, model: Model) -> bool:
     """
     alone = config.optimizer.name == "adagrad" and not model.encodes_entities
     lookups = config.objective.lookups(config.training.batch_size)
-    return alone and model.entity.device.type == "cpu" and 0 < 4 * lookups < len(model.entity)
+    return alone and model.device.type == "cpu" and 0 < 4 * lookups < len(model.entity)
 
 
 def make_rule(config: OptimizerConfig) -> Rule:

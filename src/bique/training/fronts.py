@@ -100,7 +100,7 @@ class ProductFront:
             translated_head=penalty.head == "translated",
         )
         self.model = model
-        self.kernel = RowProductKernel(model.row_product, weights, model.entity.device)
+        self.kernel = RowProductKernel(model.row_product, weights, model.device)
 
     def queries(self, batch: Batch, table: Tensor) -> tuple[Tensor, Tensor]:
         tables = self.model.entity, self.model.relation

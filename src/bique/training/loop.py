@@ -14,7 +14,6 @@ import torch
 from bique.errors import DivergedError, UserError
 from bique.evaluation import evaluate
 from bique.graph import Graph
-from bique.kernels.allocations import kept_allocations
 from bique.runs import Checkpoint, Run
 from bique.training.curves import Curves
 from bique.training.plan import make_plan
@@ -36,7 +35,7 @@ class Outcome:
 def train(run: Run, graph: Graph, reporter: Reporter = Silent(), stop: StopRequest | None = None) -> Outcome:
     """Train a run to its end, from its last checkpoint if it has one."""
     # the random state of the process is the caller's
-    with run.locked(), _determinism(run.config.training.deterministic), torch.random.fork_rng(), kept_allocations():
+    with run.locked(), _determinism(run.config.training.deterministic), torch.random.fork_rng():
         try:
             return _Loop(run, graph, reporter, stop or StopRequest()).run_to_end()
         except DivergedError as error:

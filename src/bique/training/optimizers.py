@@ -14,7 +14,7 @@ from bique.models import Model
 def make_optimizer(config: OptimizerConfig, model: Model, fused: bool = False) -> torch.optim.Optimizer:
     """Adagrad starts its sums at 0. `fused`: torch's one-pass kernels, where it has them."""
     if config.name == "adagrad":
-        fused = fused and model.entity.device.type == "cpu"  # torch has it for the CPU only
+        fused = fused and model.device.type == "cpu"  # torch has it for the CPU only
         return torch.optim.Adagrad(model.parameters(), lr=config.learning_rate, eps=config.eps, fused=fused or None)
     betas = config.betas or (0.9, 0.999)
     optimizer = torch.optim.Adam(

@@ -49,7 +49,7 @@ class PlainSteps:
 
     def step(self, order: Int[Tensor, "facts"], step: int) -> None:
         batch = self.batches.batch(order, step)
-        with products_in("fp32", self.loss_sum.device):
+        with products_in("fp32", self.model.device):
             loss = take_step(self.model, self.objective, self.optimizer, batch)
         self.loss_sum += loss.double() * len(batch)
 

@@ -23,7 +23,7 @@ class Given:
     """Scores straight from a table: relation r of head h has row scores[h]."""
 
     def __init__(self, scores: torch.Tensor) -> None:
-        self.entities = scores.T.contiguous()
+        self.entities, self.device = scores.T.contiguous(), scores.device
 
     def query(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.one_hot(heads, self.entities.shape[1]).to(self.entities.dtype)

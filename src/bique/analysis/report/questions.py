@@ -99,11 +99,11 @@ def _ask(one: Told, model: Model, triples: Triples, places: Int[np.ndarray, "cho
 
 def _best(model: Model, graph: Graph, triples: Triples) -> list[list[Answer]]:
     """The first answers of each question, without other known ones."""
-    size = Blocks.on(model.entity.device).queries
+    size = Blocks.on(model.device).queries
     found: list[list[Answer]] = []
     for start in range(0, len(triples), size):
         block = triples[start : start + size]
-        heads, relations, _ = torch.as_tensor(block.astype(np.int64)).to(model.entity.device).unbind(1)
+        heads, relations, _ = torch.as_tensor(block.astype(np.int64)).to(model.device).unbind(1)
         known = [set(graph.answers.of(head, relation).tolist()) - {target} for head, relation, target in block.tolist()]
         most = min(TOP + max(map(len, known)), graph.num_entities)
         ids, scores, _ = best_entities(model, heads, relations, most)

@@ -1,0 +1,62 @@
+"""Which library multiplies is the machine's affair; that float32 stays float32 is ours."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+import torch
+
+from bique.kernels import precision
+from bique.kernels.precision import prefers_onednn, products_in
+
+CPU = torch.device("cpu")
+SWITCH = getattr(torch.backends.mkldnn, "matmul", None)
+needs_switch = pytest.mark.skipif(SWITCH is None, reason="torch before 2.9 has no switch for oneDNN's products")
+
+
+@pytest.fixture
+def allowed():
+    """A caller who lets oneDNN round to bf16."""
+    assert SWITCH is not None
+    former = SWITCH.fp32_precision
+    SWITCH.fp32_precision = "bf16"
+    yield SWITCH
+    SWITCH.fp32_precision = former
+
+
+@needs_switch
+@pytest.mark.parametrize("shape", [(1, 64, 1), (7, 33, 5), (128, 1024, 1024), (300, 208, 4096), (4096, 300, 208)])
+@pytest.mark.parametrize("wanted", ["fp32", "bf16"])
+def test_a_cpu_multiplies_float32_as_float32_whatever_the_caller_allowed(shape, wanted, allowed) -> None:
+    rows, inner, columns = shape
+    generator = torch.Generator().manual_seed(1)
+    a, b = torch.rand(rows, inner, generator=generator), torch.rand(inner, columns, generator=generator)
+    with products_in(wanted, CPU):
+        found = a @ b
+    exact = a.double() @ b.double()
+    assert float((found - exact).abs().max() / exact.abs().max()) < 1e-5
+
+
+@needs_switch
+def test_the_switch_is_as_the_caller_had_it_afterwards(allowed) -> None:
+    with suppress(ZeroDivisionError), products_in("fp32", CPU):
+        assert allowed.fp32_precision == ("bf16" if prefers_onednn() else "ieee")
+        _ = 1 / 0
+    assert allowed.fp32_precision == "bf16"
+
+
+@needs_switch
+def test_a_product_that_was_rounded_shows_it(monkeypatch) -> None:
+    monkeypatch.setattr(precision, "made_by_intel", lambda: False)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    rounded = torch.Tensor.__matmul__
+
+    def as_with_tiles(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return rounded(a, b) if a.dtype == torch.float64 else rounded(a.bfloat16().float(), b.bfloat16().float())
+
+    monkeypatch.setattr(torch.Tensor, "__matmul__", as_with_tiles)
+    assert not prefers_onednn.__wrapped__()
+    monkeypatch.undo()
+    monkeypatch.setattr(precision, "made_by_intel", lambda: True)
+    assert not prefers_onednn.__wrapped__()  # MKL has its fast kernels there
