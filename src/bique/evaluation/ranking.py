@@ -68,6 +68,15 @@ class Ranking:
         return 1.0 + self.better + share * self.equal
 
 
+def make_queries(
+    scorer: Scorer, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]
+) -> Float[Tensor, "batch width"]:
+    """At most a block of queries, made as a whole block is: some models multiply matrices for them."""
+    short = Blocks.on(heads.device).queries - len(heads)
+    assert short >= 0
+    return scorer.query(functional.pad(heads, (0, short)), functional.pad(relations, (0, short)))[: len(heads)]
+
+
 def score_tiles(
     scorer: Scorer, queries: Float[Tensor, "batch width"], memory: int
 ) -> Iterator[tuple[int, Float[Tensor, "batch tile"]]]:
@@ -111,7 +120,7 @@ def _rank_block(scorer: Scorer, known: _KnownAnswers, start: int, memory: int, c
     """Write better, equal and known rivals of the block of queries from `start` on into `counts`."""
     block = slice(start, start + known.size)
     targets = known.targets[block]
-    queries = scorer.query(known.heads[block], known.relations[block])
+    queries = make_queries(scorer, known.heads[block], known.relations[block])
     # one tile holds everything in the usual case; otherwise the targets' scores need a pass of their own
     tiles = score_tiles(scorer, queries, memory)
     shape = Blocks.on(queries.device)
