@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bique.runs import Run
+from bique.runs import Run, read_checkpoint, write_checkpoint
 
 QUICK = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
 ASK = ("--head", "entity 04", "--relation", "c parent")
@@ -62,15 +62,36 @@ def test_a_finished_run_without_its_best_checkpoint_is_mended(bique: Bique, run:
         ("units = 2", "units = 3"),
         ("translation = true", "translation = false"),
         ('name = "adagrad"', 'name = "adam"'),
+        ("learning_rate = 0.1", "learning_rate = 0.2"),
+        ('loss = "softmax"', 'loss = "logistic"'),
+        ("weight = 0.1", "weight = 0.2"),
+        ("batch_size = 500", "batch_size = 50"),
+        ("seed = 0", "seed = 1"),
     ],
 )
 def test_settings_that_do_not_fit_the_checkpoint_are_refused(former: str, edited: str, bique: Bique, run: Path) -> None:
     config = (run / "config.toml").read_text()
     assert former in config
     (run / "config.toml").write_text(config.replace(former, edited).replace("epochs = 2", "epochs = 3"))
-    refused(bique("resume", run), "config.toml")
-    if "adam" not in edited:
-        refused(bique("predict", run, *ASK), "config.toml")
+    setting = edited.split(" ", 1)[0]
+    for asked in (bique("resume", run), bique("predict", run, *ASK)):
+        refused(asked, f".{setting} = ", "config.toml has", "set it back")
+
+
+@pytest.mark.parametrize("former", ["adagrad", "adam"])
+def test_an_optimizer_that_an_older_checkpoint_does_not_name_is_refused_by_its_state(
+    former: str, bique: Bique, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    words = ["train", "--graph", small_graph_directory, "--run", run, *QUICK, "--set", f"optimizer.name={former}"]
+    assert bique(*words).code == 0
+    last = read_checkpoint(run / "checkpoints" / "last.safetensors")
+    del last.record["made_of"]["optimizer"]
+    write_checkpoint(run / "checkpoints" / "last.safetensors", last)
+    config, other = (run / "config.toml").read_text(), "adam" if former == "adagrad" else "adagrad"
+    config = config.replace(f'name = "{former}"', f'name = "{other}"').replace("epochs = 2", "epochs = 3")
+    (run / "config.toml").write_text(config)
+    refused(bique("resume", run), "optimizer", "was config.toml edited")
 
 
 def test_more_epochs_in_the_settings_are_trained_on_resume(bique: Bique, run: Path) -> None:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-# far beyond any use, but small enough for 64-bit sizes and float32
+# far beyond any use, but within 64-bit sizes and float32
 Positive = Annotated[int, Field(ge=1, le=10**9)]
 NotNegative = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
-Above0 = Annotated[float, Field(gt=0, le=1e30, allow_inf_nan=False)]
+Above0 = Annotated[float, Field(ge=1e-30, le=1e30, allow_inf_nan=False)]
 
 
 class Section(BaseModel):

@@ -30,6 +30,8 @@ from bique.runs.records import is_number, read_figures, read_json
 
 # the line of the log that tells so
 DIVERGED = "diverged:"
+# what stays as it is from the first step to the last: else the settings of a run would not be those it was trained with
+FIXED = {"model": True, "objective": True, "penalty": True, "optimizer": True, "training": {"seed", "batch_size"}}
 # of a run's config.toml, which has every setting: a default must never take the place of one that was lost
 SECTIONS = [name for name in RunConfig.model_fields if name not in ("dataset", "graph")]
 
@@ -136,19 +138,23 @@ class Run:
 
     @property
     def _made_of(self) -> dict[str, Any]:
-        return {"graph": self.graph_record["hash"], "model": self.config.model.model_dump(mode="json")}
+        settings = self.config.model_dump(mode="json", include=FIXED)
+        return {"graph": self.graph_record["hash"], **settings}
 
     def _read_own(self, file: Path, *wanted: str) -> Checkpoint:
         checkpoint, ours = read_checkpoint(file, *wanted), self._made_of
         theirs = checkpoint.record.get("made_of", ours)  # older versions did not say
-        if not (isinstance(theirs, dict) and theirs.keys() == ours.keys() and isinstance(theirs["model"], dict)):
+        if not (isinstance(theirs, dict) and {"graph", "model"} <= theirs.keys()) or not all(
+            isinstance(theirs.get(name, {}), dict) for name in FIXED
+        ):
             raise UserError(f"{file}: does not say what it was made of; it is damaged, restore it")
         if theirs["graph"] != ours["graph"]:
             raise UserError(f"{file}: was trained on another graph than this run; restore the run's own")
-        for key, value in theirs["model"].items():
-            if ours["model"].get(key) != value:
-                asked = f"config.toml has {ours['model'].get(key)!r}"
-                raise UserError(f"{file}: was trained with model.{key} = {value!r}, {asked}; set it back")
+        for name in FIXED:
+            for key, value in theirs.get(name, {}).items():
+                if ours[name].get(key) != value:
+                    asked = f"config.toml has {ours[name].get(key)!r}"
+                    raise UserError(f"{file}: was trained with {name}.{key} = {value!r}, {asked}; set it back")
         return checkpoint
 
     def model(self, device: str = "cpu", graph: Graph | None = None) -> tuple[Model, dict[str, Any]]:

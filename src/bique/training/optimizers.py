@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bique.config import OptimizerConfig
+from bique.errors import UserError
 from bique.models import Model
 
 
@@ -44,17 +45,27 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: Model, steps_done: int) -> dict[str, Tensor]:
     """`table/quantity` → tensor, without padding: what a checkpoint keeps."""
-    return {
-        f"{name}/{quantity}": model.without_padding(name, value) if value.ndim else torch.tensor(float(steps_done))
-        for name, table in model.named_parameters()
-        for quantity, value in optimizer.state[table].items()
-    }
+    steps = torch.tensor(float(steps_done))
+    return {name: value if value.ndim else steps.clone() for name, value in _state(optimizer, model).items()}
 
 
 @torch.no_grad()
 def load_optimizer_tensors(optimizer: torch.optim.Optimizer, model: Model, tensors: dict[str, Tensor]) -> None:
     """Padding rows never get a gradient, so their state is the one a fresh optimizer gives them: zero."""
-    for name, table in model.named_parameters():
-        for quantity, mine in optimizer.state[table].items():
-            saved = tensors[f"{name}/{quantity}"]
-            (model.without_padding(name, mine) if mine.ndim else mine).copy_(saved)
+    for name, value in _state(optimizer, model).items():
+        saved = tensors.get(name)
+        if saved is None or saved.shape != value.shape:
+            found = "none" if saved is None else tuple(saved.shape)
+            raise UserError(
+                f"the checkpoint's state of the optimizer is not that of the settings ({name}: {found}, asked for "
+                f"{tuple(value.shape)}); was config.toml edited, or was the run made by another version of bique?"
+            )
+        value.copy_(saved)
+
+
+def _state(optimizer: torch.optim.Optimizer, model: Model) -> dict[str, Tensor]:
+    return {
+        f"{name}/{quantity}": model.without_padding(name, value) if value.ndim else value
+        for name, table in model.named_parameters()
+        for quantity, value in optimizer.state[table].items()
+    }

@@ -114,8 +114,7 @@ class Session:
         self.place.loss_sum = self.stepper.loss_sum.item()
         state = optimizer_tensors(self.optimizer, self.model, self.steps_done)
         tensors = {f"optimizer/{name}": tensor for name, tensor in state.items()}
-        record = {"place": asdict(self.place), "optimizer": self.config.optimizer.name}
-        return Checkpoint(self.model_tensors() | tensors, record)
+        return Checkpoint(self.model_tensors() | tensors, {"place": asdict(self.place)})
 
     def model_tensors(self) -> dict[str, torch.Tensor]:
         return {f"model/{name}": table for name, table in self.model.tables().items()}
@@ -131,11 +130,6 @@ class Session:
         return self._copy
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        if checkpoint.record.get("optimizer") != self.config.optimizer.name:
-            found = checkpoint.record.get("optimizer")
-            raise UserError(
-                f"the checkpoint is of {found}, config.toml asks for {self.config.optimizer.name}; set it back"
-            )
         self.model.load_tables(checkpoint.group("model"))
         load_optimizer_tensors(self.optimizer, self.model, checkpoint.group("optimizer"))
         saved: dict[str, Any] = checkpoint.record["place"]
