@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bique import cli
 from bique.analysis import Results
 from bique.graph import Graph
 from bique.runs import read_record
@@ -566,3 +567,18 @@ def test_geometry_shows_every_relation_and_explains_one(bique: Command, run: Pat
     rows = polars.read_parquet(tmp_path / "geometry.parquet")
     assert rows.columns == ["relation", "angle", "rapidity", "modulus", "phase"]
     assert rows["relation"].n_unique() == 6
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["[enforce fail at alloc_cpu.cpp] can't allocate memory", "std::bad_alloc", "could not create a primitive"],
+)
+def test_too_little_memory_is_one_sentence_whichever_library_says_so(words: str, monkeypatch, capsys) -> None:
+    def without_memory(**_: object) -> None:
+        raise RuntimeError(words)
+
+    monkeypatch.setattr(cli, "app", without_memory)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    assert "memory" in capsys.readouterr().err

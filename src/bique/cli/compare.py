@@ -15,7 +15,9 @@ def compare(
         list[Path], typer.Argument(help="Two or more runs; the first is what the others are compared with.")
     ],
     split: Annotated[str, typer.Option(help="valid or test.")] = "test",
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the differences.")] = 10_000,
+    resamples: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples of differences.")
+    ] = 10_000,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs on the same questions by a paired bootstrap; unlike protocols are refused.

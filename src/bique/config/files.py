@@ -128,6 +128,9 @@ def _explain(error: ErrorDetails, place: str) -> str:
         hint = f"; did you mean {elsewhere[0]!r}?" if elsewhere else did_you_mean(str(where[-1]), known) or ";"
         return f"{place}: unknown key {key!r}{hint} known here: {', '.join(known)}"
     message = error["msg"].removeprefix("Value error, ")
+    for bound in error.get("ctx", {}).values():
+        if isinstance(bound, float):  # pydantic writes 1e-30 with all its zeros
+            message = f"{message.rsplit(' ', 1)[0]} {bound:g}"
     if not key:
         return f"{place}: {message}"
     value = "" if error["type"] in ("value_error", "missing") else f" (found {error['input']!r})"

@@ -114,7 +114,7 @@ class InteractEConfig(ConvolutionSection):
     name: Literal["interacte"]
     height: Positive = 10
     """Rows of the picture of an embedding; it divides units."""
-    permutations: Positive = 1
+    permutations: Annotated[int, Field(ge=1, le=1000)] = 1
     """How many shuffled pictures are convolved."""
     filters: Positive = 96
     """Feature maps of each picture."""

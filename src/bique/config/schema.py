@@ -45,7 +45,7 @@ class ObjectiveConfig(Section):
     """Whether a negative that is a fact of train costs nothing, as RotatE was published; else it counts as wrong."""
     margin: NotNegative = 6.0
     """γ of margin and self_adversarial."""
-    temperature: NotNegative = 1.0
+    temperature: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 1.0
     """α of self_adversarial: how much the hard negatives count; 0 means all alike."""
 
     @property
@@ -191,7 +191,7 @@ class EvaluationConfig(Section):
     """Where a tail stands among others of equal score: behind them (the paper's BOTTOM), amid them, before them."""
     memory_mb: Positive = 256
     """Size of the score tiles; it changes speed, never a rank."""
-    resamples: Positive = 1000
+    resamples: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
     """Bootstrap resamples behind the 95 % intervals."""
 
 

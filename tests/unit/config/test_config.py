@@ -71,6 +71,10 @@ def test_adam_has_a_rate_and_an_eps_of_its_own_unless_they_are_given() -> None:
         ("", "exactly one of dataset"),
         ("dataset = 'wordnet'\n[training]\nseed = 4294967296", "training.seed"),
         ("dataset = 'wordnet'\n[model]\ntranslation = false\n[penalty]\nrelation_part = 'both'", "use 'product'"),
+        ("dataset = 'wordnet'\n[model]\nname = 'rotate'\ninitial_scale = 1e-40", "greater than or equal to 1e-30"),
+        ("dataset = 'wordnet'\n[optimizer]\neps = 1e-60", "greater than or equal to 1e-30"),
+        ("dataset = 'wordnet'\n[model]\nname = 'interacte'\npermutations = 1001", "less than or equal to 1000"),
+        ("dataset = 'wordnet'\n[evaluation]\nresamples = 1000001", "less than or equal to 1000000"),
         ("dataset = ", "not valid TOML"),
     ],
 )
