@@ -95,7 +95,10 @@ def _show(made: Table) -> None:
     columns = ([heading, *(row[place] for row in made.rows)] for place, heading in enumerate(headings))
     # a number and its deviation are one word
     longest = [max(len(word) for cell in column for word in re.split("(?<!±) (?!±)", cell)) for column in columns]
-    fits = sum(longest) + 2 * len(longest) <= screen.width  # else a word must be broken, or a column would be lost
+    gaps = len(longest) - 1
+    gap = next((one for one in (2, 1) if sum(longest) + one * gaps <= screen.width), None)
+    fits = gap is not None  # else a word must be broken, or a column would be lost
+    shown.padding = (0, gap or 1, 0, 0)
     for place, heading in enumerate(headings):
         justify, width = "left" if place < 2 else "right", longest[place] if fits else None
         shown.add_column(heading, justify=justify, overflow="fold", min_width=width)

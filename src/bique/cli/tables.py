@@ -23,7 +23,7 @@ def plain_table(title: str) -> Table:
         title_style="bold",
         box=None,
         padding=(0, 2, 0, 0),
-        collapse_padding=True,
+        pad_edge=False,
     )
 
 
