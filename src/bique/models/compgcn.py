@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from bique.config.models import CompGCNConfig
+from bique.kernels.dropout import dropout
 from bique.models.conve import ConvE
 from bique.models.model import Size
 from bique.models.propagation import Propagation
@@ -48,7 +48,7 @@ class CompGCN(ConvE):
     def _propagate(self) -> tuple[Tensor, Tensor]:
         own, biases = self.entity[:, : self.start], self.entity[:, self.start :]
         rows, relations = self.propagation(own, self.relation)
-        rows = functional.dropout(rows, self.entity_dropout, self.training)  # as heads and as candidates alike
+        rows = dropout(rows, self.entity_dropout, self.training)  # as heads and as candidates alike
         return torch.cat((rows, biases), dim=1), relations
 
     def arrange(
@@ -59,4 +59,4 @@ class CompGCN(ConvE):
 
     def drop_features(self, maps: Float[Tensor, "batch features places"]) -> Float[Tensor, "batch features places"]:
         """Single numbers of the maps, in training; as they lie in memory."""
-        return functional.dropout(maps.mT, self.dropout[1], self.training).mT
+        return dropout(maps.mT, self.dropout[1], self.training).mT

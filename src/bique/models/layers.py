@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from bique.config.models import ConvolutionSection
 from bique.kernels.batch_norm import BatchNorm
+from bique.kernels.dropout import dropout
 from bique.models.model import Model, Size
 from bique.shapes import Float, Int
 
@@ -75,7 +76,7 @@ class ConvolutionModel(Model):
         if not (self.training and self.entity_dropout):
             return super().encode()
         rows, biases = self.entity.split((self.units, BIAS_WIDTH), dim=1)
-        return torch.cat((functional.dropout(rows, self.entity_dropout), biases), dim=1), self.relation
+        return torch.cat((dropout(rows, self.entity_dropout, self.training), biases), dim=1), self.relation
 
     @torch.no_grad()
     def settle(self, heads: Int[Tensor, "queries"], relations: Int[Tensor, "queries"]) -> None:
@@ -104,7 +105,7 @@ class ConvolutionModel(Model):
     def read(self, features: Float[Tensor, "batch features rows columns"]) -> Float[Tensor, "batch query_width"]:
         """f(W·f(features)), with norms and dropout: the query."""
         maps = self.drop_features(self.feature_norm(features).flatten(2))
-        query = functional.dropout(self.reader(maps.mT.flatten(1)), self.dropout[2], self.training)
+        query = dropout(self.reader(maps.mT.flatten(1)), self.dropout[2], self.training)
         return self.with_one(functional.relu(self.query_norm(query)))
 
     def drop_features(self, maps: Float[Tensor, "batch features places"]) -> Float[Tensor, "batch features places"]:
@@ -113,7 +114,7 @@ class ConvolutionModel(Model):
 
     def drop(self, pictures: Tensor) -> Tensor:
         """Single values of what is convolved, in training."""
-        return functional.dropout(pictures, self.dropout[0], self.training)
+        return dropout(pictures, self.dropout[0], self.training)
 
     def with_one(self, query: Float[Tensor, "batch units"]) -> Float[Tensor, "batch query_width"]:
         return functional.pad(functional.pad(query, (0, 1), value=1.0), (0, BIAS_WIDTH - 1))

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bique.config.models import CompGCNConfig
+from bique.kernels.dropout import dropout
 from bique.kernels.messages import Composition, Messages, compose
 from bique.models.model import Size
 from bique.shapes import Float
@@ -50,7 +51,7 @@ class Propagation(nn.Module):
         heard = self._from_spectrum(torch.cat((self.messages(x, z), compose(self.composition, x, own))))
         heard = heard.unflatten(0, (3, self.shares, -1)) @ torch.stack((into, out, loop)).unsqueeze(1)
         into_out, itself = heard.flatten(1, 2).split((2, 1))
-        into_out = functional.dropout(into_out, self.dropout, self.training)
+        into_out = dropout(into_out, self.dropout, self.training)
         made = torch.tanh(self.norm(((into_out.sum(0) + itself[0]) / 3)[: self.num_entities]))
         return functional.pad(made, (0, 0, 0, len(rows) - self.num_entities)), relations @ of_relations
 
