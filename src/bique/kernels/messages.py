@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from bique.kernels.backend import have_kernel, jit, tl
 from bique.shapes import Float, Int
@@ -23,10 +25,11 @@ PRODUCTS: dict[Composition, tuple[Product, Product, Product]] = {
 }
 # edges that one program adds up: a relation may have half of all edges, and is summed in shares
 SHARE = 64
-AT_ONCE = 8
+# rows that a program reads at once: most places have few edges, a relation may have hundreds of shares
+EDGES_AT_ONCE, SHARES_AT_ONCE = 8, 32
 BLOCK = 256
 # numbers of the products that the plain path holds at once
-PLAIN_AT_ONCE = 1 << 22
+PLAIN_AT_ONCE = 1 << 20
 
 
 def compose(composition: Composition, x: Tensor, z: Tensor) -> Tensor:
@@ -52,9 +55,9 @@ class Messages(nn.Module):
         super().__init__()
         self.sizes, self.composition, self.products = sizes, composition, PRODUCTS[composition]
         source, label, place = edges.unbind(1)
-        self.to_places = Route(place, source, label, weights, sizes[2])
-        self.to_sources = Route(source, place, label, weights, sizes[0])
-        self.to_labels = Route(label, place, source, weights, sizes[1])
+        self.to_places = Route(place, source, label, weights, sizes[2], sizes[1])
+        self.to_sources = Route(source, place, label, weights, sizes[0], sizes[1])
+        self.to_labels = Route(label, place, source, weights, sizes[1], sizes[0])
 
     def forward(
         self, x: Float[Tensor, "sources width"], z: Float[Tensor, "labels width"]
@@ -66,48 +69,75 @@ class Messages(nn.Module):
 
 
 class Route(nn.Module):
-    """Edges sorted by what they are summed for, and the rows that each multiplies."""
+    """Edges sorted by what they are summed for and by the second of the rows that each multiplies."""
 
-    target: Tensor
     first: Tensor
     second: Tensor
     weight: Tensor
     starts: Tensor
-    shares: Tensor
+    into: Tensor
+    divided: Tensor
+    divided_starts: Tensor
+    pair_starts: Tensor
+    target_starts: Tensor
+    pair_target: Tensor
+    pair_second: Tensor
 
-    def __init__(self, target: Tensor, first: Tensor, second: Tensor, weights: Tensor, targets: int) -> None:
+    def __init__(
+        self, target: Tensor, first: Tensor, second: Tensor, weights: Tensor, targets: int, seconds: int
+    ) -> None:
+        """`targets` and `seconds`: how many there are."""
         super().__init__()
-        target, order = target.sort(stable=True)
-        counts = torch.bincount(target, minlength=targets)
-        shares = torch.ceil(counts / SHARE).long().clamp(min=1)
-        ends = shares.cumsum(0)
-        which = torch.arange(int(ends[-1])) - (ends - shares).repeat_interleave(shares)  # first share, second, …
-        starts = (counts.cumsum(0) - counts).repeat_interleave(shares) + which * SHARE
+        pair, order = (target * seconds + second).sort(stable=True)
+        pairs, per_pair = pair.unique_consecutive(return_counts=True)
+        edges = torch.bincount(target, minlength=targets)
+        shares = torch.ceil(edges / SHARE).long().clamp(min=1)
+        divided = shares > 1
+        share_of = torch.arange(targets).repeat_interleave(shares)
+        which = torch.arange(len(share_of)) - _ends(shares)[share_of]  # first share, second, …
+        # a share that is all of a target is its sum; the others wait behind all targets until they are added up
+        waits = divided[share_of]
         parts = {
-            "target": target,
             "first": first[order],
             "second": second[order],
-            "starts": torch.cat((starts, torch.tensor([len(order)]))),
-            "shares": torch.cat((torch.tensor([0]), ends)),
+            "starts": torch.cat((_ends(edges)[share_of] + which * SHARE, torch.tensor([len(order)]))),
+            "into": torch.where(waits, targets - 1 + waits.cumsum(0), share_of),
+            "divided": divided.nonzero()[:, 0],
+            "divided_starts": targets + _ends(shares[divided]),
+            "pair_starts": _ends(per_pair),
+            "target_starts": _ends(torch.bincount(pairs // seconds, minlength=targets)),
+            "pair_target": pairs // seconds,
+            "pair_second": pairs % seconds,
         }
         for name, part in parts.items():
             self.register_buffer(name, part.int(), persistent=False)
         self.register_buffer("weight", weights[order], persistent=False)
-        self.whole = int(shares.max()) == 1
-        """Whether none has so many edges that it takes more than one share."""
+        self.targets, self.rows = targets, targets + int(waits.sum())
 
     def sums(self, product: Product, a: Tensor, b: Tensor) -> Float[Tensor, "targets width"]:
         """Σ w·product(a[first], b[second]) over the edges of each target."""
         if not have_kernel(a, b):
             return self.sums_plain(product, a, b)
-        found = _summed(product, a.contiguous(), b.contiguous(), self.starts, (self.first, self.second, self.weight))
-        return found if self.whole else _summed("first", found, found, self.shares, None)
+        found = a.new_empty(self.rows, a.shape[1])
+        edges = self.first, self.second, self.weight
+        _sum_into(found, self.into, product, a.contiguous(), b.contiguous(), self.starts, edges)
+        if len(self.divided):
+            _sum_into(found, self.divided, "first", found, found, self.divided_starts, None)
+        return found[: self.targets]
 
     def sums_plain(self, product: Product, a: Tensor, b: Tensor) -> Float[Tensor, "targets width"]:
-        found = a.new_zeros(len(self.shares) - 1, a.shape[1])
-        for some in _slices(len(self.target), max(1, PLAIN_AT_ONCE // max(1, a.shape[1]))):
-            rows = _product(product, a[self.first[some]], b[self.second[some]])
-            found.index_add_(0, self.target[some], rows * self.weight[some, None].to(a.dtype))
+        """As products are linear in their first rows, those that meet the same second row are added up before it."""
+        found = a.new_zeros(self.targets, a.shape[1])
+        for some in _slices(len(self.pair_target), max(1, PLAIN_AT_ONCE // max(1, a.shape[1]))):
+            targets = self.pair_target[some]
+            starts = self.pair_starts[some.start : some.start + len(targets) + 1]
+            edges = slice(int(starts[0]), int(starts[-1]))
+            sums = partial(_sum_runs, starts=starts - starts[0], weights=self.weight[edges].to(a.dtype))
+            others = sums(b, self.second[edges]) if product == "first - second" else b[self.pair_second[some]]
+            rows = _product(product, sums(a, self.first[edges]), others)
+            reached = slice(int(targets[0]), int(targets[-1]) + 1)
+            starts = (self.target_starts[reached.start : reached.stop + 1] - some.start).clamp(0, len(rows))
+            found[reached] += _sum_runs(rows, torch.arange(len(rows), device=rows.device, dtype=torch.int32), starts)
         return found
 
 
@@ -129,6 +159,23 @@ class _Sum(torch.autograd.Function):
         return to_x, messages.to_labels.sums(messages.products[2], slopes[0], x), None
 
 
+def _sum_runs(
+    table: Float[Tensor, "rows width"],
+    chosen: Int[Tensor, "edges"],
+    starts: Int[Tensor, "runs_and_end"],
+    weights: Float[Tensor, "edges"] | None = None,
+) -> Float[Tensor, "runs width"]:
+    """Of the chosen rows, one sum for each run between two of `starts`."""
+    return functional.embedding_bag(
+        chosen, table, starts, mode="sum", per_sample_weights=weights, include_last_offset=True
+    )
+
+
+def _ends(counts: Int[Tensor, "runs"]) -> Int[Tensor, "runs_and_end"]:
+    """Where runs of so many begin that lie one behind the other, and where the last one ends."""
+    return functional.pad(counts.cumsum(0), (1, 0))
+
+
 def _slices(total: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, total, size))
 
@@ -146,17 +193,24 @@ def _product(product: Product, a: Tensor, b: Tensor) -> Tensor:
     return torch.view_as_real((one if product == "complex product" else one.conj()) * other).flatten(-2)
 
 
-def _summed(
-    product: Product, a: Tensor, b: Tensor, starts: Tensor, edges: tuple[Tensor, Tensor, Tensor] | None
-) -> Float[Tensor, "runs width"]:
-    """One sum for each run between two of `starts`; without edges, of the rows of `a` themselves."""
-    runs, width = len(starts) - 1, a.shape[1]
-    found = a.new_empty(runs, width)
+def _sum_into(
+    found: Float[Tensor, "rows width"],
+    into: Int[Tensor, "runs"],
+    product: Product,
+    a: Tensor,
+    b: Tensor,
+    starts: Int[Tensor, "runs_and_end"],
+    edges: tuple[Tensor, Tensor, Tensor] | None,
+) -> None:
+    """One sum for each run between two of `starts`, into its row; without edges, of the rows of `a` themselves."""
+    width = found.shape[1]
     block = min(BLOCK, 1 << (width - 1).bit_length())
     lists = edges or (starts, starts, a)  # not read without edges
-    options = {"PRODUCT": product, "EDGES": edges is not None, "AT_ONCE": AT_ONCE, "BLOCK": block}
-    _sum_products[(runs, -(-width // block))](a, b, *lists, starts, found, width, **options)
-    return found
+    at_once = SHARES_AT_ONCE if edges is None else EDGES_AT_ONCE
+    options = {"PRODUCT": product, "EDGES": edges is not None, "AT_ONCE": at_once, "BLOCK": block}
+    # one warp for few rows, so that more programs wait for memory at a time
+    warps = max(1, at_once * block // 1024)
+    _sum_products[(len(into), -(-width // block))](a, b, *lists, starts, into, found, width, **options, num_warps=warps)
 
 
 @jit
@@ -167,6 +221,7 @@ def _sum_products(
     second,
     weight,
     starts,
+    into,
     found,
     width,
     PRODUCT: tl.constexpr,
@@ -212,4 +267,5 @@ def _sum_products(
                 else:
                     product = tl.where(imaginary, x_beside * z - x * z_beside, x * z + x_beside * z_beside)
         total += tl.sum(weights * product, 0)
-    tl.store(found + run.to(tl.int64) * width + columns, total, mask=columns < width)
+    place = tl.load(into + run).to(tl.int64)
+    tl.store(found + place * width + columns, total, mask=columns < width)

@@ -13,7 +13,7 @@ from bique.config import PenaltyConfig
 from bique.kernels.all_candidates import AllCandidates
 from bique.kernels.row_product import GroupPenalty, RowProductKernel
 from bique.kernels.sum_rows import Lookups, sort_lookups
-from bique.models import Model
+from bique.models import Model, lookup
 from bique.shapes import Float, Int
 from bique.training.fusion import fused
 from bique.training.step import Objective
@@ -156,11 +156,11 @@ class EncodedFront:
     def queries(self, batch: Batch, table: Tensor) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():
             self.table, relations = self.model.encode()
-            head, relation = self.table[batch.heads], relations[batch.relations]
+            head, relation = lookup(self.table, batch.heads), lookup(relations, batch.relations)
             self.query = self.model.transform(head, relation)
             self.penalty = None
             if self.objective.penalty.weight:
-                tail = self.table[batch.tails]
+                tail = lookup(self.table, batch.tails)
                 self.penalty = self.objective.penalties(self.model, head, relation, tail, self.query)
         return self.query.detach().to(table.dtype), self.table.detach().to(table.dtype)
 

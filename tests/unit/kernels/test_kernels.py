@@ -329,18 +329,18 @@ GRAPH = torch.tensor([(0, 0, 3), (1, 0, 3), (0, 1, 4), (2, 0, 4), (2, 0, 4), (1,
 """Of 5 sources, 3 labels and 6 places: one edge twice, places that nothing reaches, and more edges than a share."""
 
 
+WEIGHTS = torch.rand(len(GRAPH), generator=torch.Generator().manual_seed(1))
+
+
 def messages_of(composition: Composition, device: str = "cpu") -> Messages:
-    weights = torch.rand(len(GRAPH), generator=torch.Generator().manual_seed(1))
-    return Messages(GRAPH, weights, sizes=(5, 3, 6), composition=composition).to(device)
+    return Messages(GRAPH, WEIGHTS, sizes=(5, 3, 6), composition=composition).to(device)
 
 
 @pytest.mark.parametrize("composition", ["subtract", "multiply", "correlate"])
 def test_messages_have_the_sums_and_gradients_of_a_row_per_edge(composition: Composition) -> None:
     messages = messages_of(composition).double()
     x, z, slopes = drawn(5, 6).requires_grad_(), drawn(3, 6, seed=1).requires_grad_(), drawn(6, 6, seed=2)
-    weight = torch.zeros(len(GRAPH), dtype=torch.float64)
-    weight[GRAPH[:, 2].sort(stable=True).indices] = messages.to_places.weight
-    rows = compose(composition, x[GRAPH[:, 0]], z[GRAPH[:, 1]]) * weight[:, None]
+    rows = compose(composition, x[GRAPH[:, 0]], z[GRAPH[:, 1]]) * WEIGHTS.double()[:, None]
     expected = torch.zeros(6, 6, dtype=torch.float64).index_add(0, GRAPH[:, 2], rows)
     found = messages(x, z)
     torch.testing.assert_close(found, expected)
@@ -360,10 +360,11 @@ def test_a_correlation_multiplies_by_the_conjugate() -> None:
 def test_message_kernel_has_the_plain_sums(composition: Composition, width: int, kernel_device: torch.device) -> None:
     messages = messages_of(composition, str(kernel_device))
     one, other = (drawn(6, width, seed=seed).float().to(kernel_device) for seed in (3, 4))
-    assert not messages.to_places.whole, "a place with more edges than a share"
+    assert messages.to_places.divided.tolist() == [1], "a place with more edges than a share"
     for route in (messages.to_places, messages.to_sources, messages.to_labels):
         for product in messages.products:
-            torch.testing.assert_close(route.sums(product, one, other), route.sums_plain(product, one, other))
+            found, plain = route.sums(product, one, other), route.sums_plain(product, one, other)
+            torch.testing.assert_close(found, plain, rtol=1e-5, atol=1e-4)  # of 150 times the same edge
 
 
 @pytest.mark.parametrize(
@@ -392,9 +393,20 @@ def test_without_a_compiler_every_op_takes_its_plain_path(monkeypatch: pytest.Mo
     assert not any(can_use_triton(torch.device(device)) for device in ("cpu", "cuda"))
 
 
-def test_messages_are_summed_piece_by_piece_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("composition", ["subtract", "multiply", "correlate"])
+def test_messages_are_summed_piece_by_piece_on_a_cpu(composition: Composition, monkeypatch: pytest.MonkeyPatch) -> None:
     x, z = drawn(5, 4), drawn(3, 4, seed=1)
-    messages = messages_of("multiply").double()
+    messages = messages_of(composition).double()
     whole = messages(x, z)
     monkeypatch.setattr("bique.kernels.messages.PLAIN_AT_ONCE", 4)
     torch.testing.assert_close(messages(x, z), whole)
+
+
+def test_without_edges_nothing_arrives(kernel_device: torch.device) -> None:
+    messages = Messages(GRAPH[:0], WEIGHTS[:0], sizes=(5, 3, 6), composition="multiply").to(kernel_device)
+    x, z = (torch.ones(rows, 4, device=kernel_device, requires_grad=True) for rows in (5, 3))
+    found = messages(x, z)
+    assert found.shape == (6, 4)
+    assert not found.any()
+    for gradient in torch.autograd.grad(found.sum(), (x, z)):
+        assert not gradient.any()
