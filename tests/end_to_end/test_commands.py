@@ -353,12 +353,15 @@ def test_compare_uses_the_split_and_the_resamples_it_is_given(
 
 def test_reproduce_prints_the_papers_table_beside_ours(bique: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
     done = bique("reproduce", "averages")
     assert done.code == 0, done.err
     assert ".502 ± .001" in done.out
     assert "data not reached" in " ".join(done.out.split())
     assert "NVIDIA H200" in done.out
     assert "yago3-10-quarter" in bique("reproduce", "table2").out, "no name is broken where there is room for it"
+    for table, name in (("averages", "yago3-10-quarter"), ("table4", "_derivationally_related_form")):
+        assert name in bique("reproduce", table).out, "80 columns are enough"
     rows = json.loads(bique("reproduce", "table4", "--json").out)["rows"]
     assert rows[0][0] == "_hypernym"
     assert bique("reproduce", "averages", "--markdown").out.startswith("| graph | BiQUE | MRR |")
@@ -582,3 +585,12 @@ def test_too_little_memory_is_one_sentence_whichever_library_says_so(words: str,
         cli.main()
     assert ended.value.code == 1
     assert "memory" in capsys.readouterr().err
+
+
+def test_a_product_that_a_library_does_not_know_is_no_lack_of_memory(monkeypatch) -> None:
+    def unknown(**_: object) -> None:
+        raise RuntimeError("could not create a primitive descriptor for the matmul primitive")
+
+    monkeypatch.setattr(cli, "app", unknown)
+    with pytest.raises(RuntimeError, match="descriptor"):
+        cli.main()

@@ -94,6 +94,15 @@ def test_an_optimizer_that_an_older_checkpoint_does_not_name_is_refused_by_its_s
     refused(bique("resume", run), "optimizer", "was config.toml edited")
 
 
+def test_a_state_of_another_size_is_refused(bique: Bique, run: Path) -> None:
+    last = read_checkpoint(run / "checkpoints" / "last.safetensors")
+    name = "optimizer/entity/sum"
+    last.tensors[name] = last.tensors[name][:1].clone()  # one row would be spread over all
+    write_checkpoint(run / "checkpoints" / "last.safetensors", last)
+    (run / "config.toml").write_text((run / "config.toml").read_text().replace("epochs = 2", "epochs = 3"))
+    refused(bique("resume", run), "optimizer", "was config.toml edited")
+
+
 def test_more_epochs_in_the_settings_are_trained_on_resume(bique: Bique, run: Path) -> None:
     (run / "config.toml").write_text((run / "config.toml").read_text().replace("epochs = 2", "epochs = 4"))
     assert bique("resume", run).code == 0

@@ -101,7 +101,8 @@ def main() -> None:
     except OSError as error:  # what the library could not put better: standard output, mostly
         fail(f"{error.filename or 'the output'}: {error.strerror or error}")
     except RuntimeError as error:  # torch's, told by name and words so that torch need not be imported
-        words = ("allocate memory", "bad_alloc", "could not create a primitive", "size calculation overflowed")
-        if type(error).__name__ != "OutOfMemoryError" and not any(one in str(error) for one in words):
+        words = ("allocate memory", "bad_alloc", "size calculation overflowed")
+        told = any(one in str(error) for one in words) or str(error) == "could not create a primitive"
+        if type(error).__name__ != "OutOfMemoryError" and not told:
             raise
         fail(TOO_LITTLE_MEMORY)

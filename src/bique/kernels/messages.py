@@ -208,7 +208,7 @@ def _sum_into(
     lists = edges or (starts, starts, a)  # not read without edges
     at_once = SHARES_AT_ONCE if edges is None else EDGES_AT_ONCE
     options = {"PRODUCT": product, "EDGES": edges is not None, "AT_ONCE": at_once, "BLOCK": block}
-    # one warp for few rows, so that more programs wait for memory at a time
+    # few warps for few numbers, so that more programs wait for memory at a time
     warps = max(1, at_once * block // 1024)
     _sum_products[(len(into), -(-width // block))](a, b, *lists, starts, into, found, width, **options, num_warps=warps)
 

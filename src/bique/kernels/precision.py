@@ -21,45 +21,52 @@ def products_in(precision: Precision, device: torch.device) -> Iterator[None]:
     With bf16 products over the candidates, those of a model's own layers may be as coarse as tf32 on a CUDA device. A
     CPU multiplies float32 as float32, whatever the caller allowed.
     """
-    if device.type == "cuda":
-        switched = _switched("allow_tf32", [torch.backends.cuda.matmul, torch.backends.cudnn], precision != "fp32")
-    else:
-        switched = _switched("fp32_precision", _onednn(), "bf16" if prefers_onednn() else "ieee")
-    with switched:
+    with _tf32(precision != "fp32") if device.type == "cuda" else _onednn("bf16" if prefers_onednn() else "ieee"):
         yield
 
 
 @contextmanager
-def _switched(name: str, switches: list[Any], value: Any) -> Iterator[None]:
-    former = [getattr(switch, name) for switch in switches]
+def _tf32(allowed: bool) -> Iterator[None]:
+    switches: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
+    former = [switch.allow_tf32 for switch in switches]
     for switch in switches:
-        setattr(switch, name, value)
+        switch.allow_tf32 = allowed
     try:
         yield
     finally:
-        for switch, before in zip(switches, former, strict=True):
-            setattr(switch, name, before)
+        for switch, value in zip(switches, former, strict=True):
+            switch.allow_tf32 = value
 
 
-def _onednn() -> list[Any]:
-    """The switch of oneDNN's products; torch has it since 2.9."""
-    switch = getattr(torch.backends.mkldnn, "matmul", None)
-    return [] if switch is None else [switch]
+@contextmanager
+def _onednn(precision: str) -> Iterator[None]:
+    """Before 2.9 torch has no such switch."""
+    switch: Any = getattr(torch.backends.mkldnn, "matmul", None)
+    if switch is None:
+        yield
+        return
+    # read, a switch that was never set says what the one above it says; set to that, it would no longer follow it
+    former, above = switch.fp32_precision, torch.backends.mkldnn.fp32_precision
+    switch.fp32_precision = precision
+    try:
+        yield
+    finally:
+        switch.fp32_precision = "none" if former == above else former
 
 
 @cache
 def prefers_onednn() -> bool:
-    """Whether oneDNN multiplies float32 as exactly as MKL, and faster.
+    """Whether oneDNN multiplies float32 as exactly as MKL, where MKL may be slow.
 
     MKL keeps its fast kernels for Intel's processors: an AMD EPYC needs less than half the time with oneDNN (LOG.md).
     torch asks oneDNN only where it may round to bf16, and oneDNN does so on processors with tiles for it (AMX) and on
     no other: so a product has to show that it was exact.
     """
-    if not _onednn() or not torch.backends.mkl.is_available() or made_by_intel():
+    if not hasattr(torch.backends.mkldnn, "matmul") or not torch.backends.mkl.is_available() or made_by_intel():
         return False
-    a, b = torch.rand((2, 256, 256), generator=torch.Generator().manual_seed(0))
+    a, b = torch.rand((2, 256, 256), generator=torch.Generator().manual_seed(0), dtype=torch.float32, device="cpu")
     exact = a.double() @ b.double()
-    with _switched("fp32_precision", _onednn(), "bf16"):
+    with _onednn("bf16"), torch.autocast("cpu", enabled=False):
         error = (a @ b - exact).abs().max() / exact.abs().max()
     return float(error) < 1e-5  # in bf16: 1e-3
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from bique.config.models import CompGCNConfig
 from bique.kernels.dropout import dropout
+from bique.kernels.precision import products_in
 from bique.models.conve import ConvE
 from bique.models.model import Size
 from bique.models.propagation import Propagation
@@ -34,7 +35,9 @@ class CompGCN(ConvE):
         if self.training or torch.is_grad_enabled():
             return self._propagate()
         if self._kept is None:
-            self._kept = self._propagate()
+            # whoever asks first, the tables are those of a ranking
+            with products_in("fp32", self.device):
+                self._kept = self._propagate()
         return self._kept
 
     def train(self, mode: bool = True) -> CompGCN:

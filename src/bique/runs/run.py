@@ -30,7 +30,8 @@ from bique.runs.records import is_number, read_figures, read_json
 
 # the line of the log that tells so
 DIVERGED = "diverged:"
-# what stays as it is from the first step to the last: else the settings of a run would not be those it was trained with
+# what is computed stays as it is from the first step to the last: else the settings of a run would not be those it was
+# trained with. How exactly (precision, engine) may follow the machine that a run goes on with.
 FIXED = {"model": True, "objective": True, "penalty": True, "optimizer": True, "training": {"seed", "batch_size"}}
 # of a run's config.toml, which has every setting: a default must never take the place of one that was lost
 SECTIONS = [name for name in RunConfig.model_fields if name not in ("dataset", "graph")]

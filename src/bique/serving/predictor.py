@@ -18,6 +18,7 @@ from torch import Tensor
 from bique.errors import UserError, shown
 from bique.evaluation import Blocks, best_entities, refuse_if_not_finite
 from bique.graph import Graph
+from bique.kernels.precision import products_in
 from bique.models import Model
 from bique.runs import Run
 from bique.serving.naming import Named, entity_named, find_entity, find_relation
@@ -177,7 +178,8 @@ class Predictor:
     def _rank_relations(self, query: Query, head: int, tail: int, top: int, only_new: bool) -> AnswerTable:
         count = self.names.num_relations
         every = torch.arange(count, device=self.model.device)
-        scores = self.model.score(torch.full_like(every, head), every, torch.full_like(every, tail)).cpu()
+        with products_in("fp32", self.model.device):
+            scores = self.model.score(torch.full_like(every, head), every, torch.full_like(every, tail)).cpu()
         refuse_if_not_finite(scores)
         known = None if self.facts is None else {r for r in range(count) if tail in self.facts.answers.of(head, r)}
         order = torch.argsort(scores, descending=True, stable=True)

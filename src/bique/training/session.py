@@ -11,6 +11,7 @@ import torch
 from bique.config import RunConfig
 from bique.errors import DivergedError, UserError
 from bique.graph import Graph
+from bique.kernels.precision import products_in
 from bique.models import build_model
 from bique.runs import Checkpoint
 from bique.training.batches import Batches
@@ -100,7 +101,8 @@ class Session:
     def settle(self) -> None:
         """Before an evaluation."""
         facts = self.batches.facts[:: -(-len(self.batches.facts) // QUERIES)]  # from all of train
-        self.model.settle(facts[:, 0], facts[:, 1])
+        with products_in("fp32", self.device):
+            self.model.settle(facts[:, 0], facts[:, 1])
 
     def check_finite(self) -> None:
         """No checkpoint is written of a model that has diverged."""

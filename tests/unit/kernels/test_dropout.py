@@ -38,6 +38,7 @@ def test_the_gradient_takes_the_way_of_the_values() -> None:
     assert found.dtype == slope.dtype == torch.float64
     torch.testing.assert_close(slope.mT * values.mT, found)
     assert 0 < int((slope == 0).sum()) < slope.numel()
+    assert dropout(values.bfloat16(), 0.4, training=True).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1,), (2, 3), ()])

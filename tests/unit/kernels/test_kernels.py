@@ -402,6 +402,24 @@ def test_messages_are_summed_piece_by_piece_on_a_cpu(composition: Composition, m
     torch.testing.assert_close(messages(x, z), whole)
 
 
+@pytest.mark.parametrize("edges", [(0,), (0, 64, 65, 0, 128, 1, 129, 0), (2112, 0), (0, 0, 2049)], ids=str)
+def test_sums_are_right_into_however_many_shares_they_are_divided(
+    edges: tuple[int, ...], kernel_device: torch.device
+) -> None:
+    generator = torch.Generator().manual_seed(1)
+    target = torch.arange(len(edges)).repeat_interleave(torch.tensor(edges))
+    target = target[torch.randperm(len(target), generator=generator)]
+    first, second = torch.randint(5, (2, len(target)), generator=generator)
+    weights = torch.rand(len(target), generator=generator)
+    a, b = torch.randn(2, 5, 3, generator=generator)
+    route = Route(target, first, second, weights, targets=len(edges), seconds=5).to(kernel_device)
+    rows = a.double()[first] * b.double()[second] * weights.double()[:, None]
+    expected = torch.zeros(len(edges), 3, dtype=torch.float64).index_add(0, target, rows)
+    for sums in (route.sums, route.sums_plain):
+        found = sums("first * second", a.to(kernel_device), b.to(kernel_device)).cpu().double()
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-3)
+
+
 def test_without_edges_nothing_arrives(kernel_device: torch.device) -> None:
     messages = Messages(GRAPH[:0], WEIGHTS[:0], sizes=(5, 3, 6), composition="multiply").to(kernel_device)
     x, z = (torch.ones(rows, 4, device=kernel_device, requires_grad=True) for rows in (5, 3))

@@ -39,11 +39,34 @@ def test_a_cpu_multiplies_float32_as_float32_whatever_the_caller_allowed(shape, 
 
 
 @needs_switch
-def test_the_switch_is_as_the_caller_had_it_afterwards(allowed) -> None:
+@pytest.mark.parametrize("preferred", [True, False])
+def test_the_switch_is_as_the_caller_had_it_afterwards(preferred, allowed, monkeypatch) -> None:
+    monkeypatch.setattr(precision, "prefers_onednn", lambda: preferred)
     with suppress(ZeroDivisionError), products_in("fp32", CPU):
-        assert allowed.fp32_precision == ("bf16" if prefers_onednn() else "ieee")
+        assert allowed.fp32_precision == ("bf16" if preferred else "ieee")
         _ = 1 / 0
     assert allowed.fp32_precision == "bf16"
+
+
+@needs_switch
+def test_a_switch_that_was_never_set_goes_on_following_the_one_above() -> None:
+    assert SWITCH is not None
+    above = torch.backends.mkldnn
+    assert SWITCH.fp32_precision == above.fp32_precision == "none"
+    try:
+        above.fp32_precision = "ieee"
+        with products_in("fp32", CPU), products_in("fp32", CPU):
+            pass
+        above.fp32_precision = "bf16"
+        assert SWITCH.fp32_precision == "bf16"
+    finally:
+        above.fp32_precision = "none"
+
+
+def test_what_the_caller_is_about_does_not_change_the_choice() -> None:
+    chosen = prefers_onednn.__wrapped__()
+    with torch.device("meta"), torch.autocast("cpu", dtype=torch.bfloat16):
+        assert prefers_onednn.__wrapped__() == chosen
 
 
 @needs_switch
@@ -57,6 +80,7 @@ def test_a_product_that_was_rounded_shows_it(monkeypatch) -> None:
 
     monkeypatch.setattr(torch.Tensor, "__matmul__", as_with_tiles)
     assert not prefers_onednn.__wrapped__()
-    monkeypatch.undo()
+    monkeypatch.setattr(torch.Tensor, "__matmul__", lambda a, b: rounded(a.double(), b.double()))
+    assert prefers_onednn.__wrapped__(), "where it is exact"
     monkeypatch.setattr(precision, "made_by_intel", lambda: True)
     assert not prefers_onednn.__wrapped__()  # MKL has its fast kernels there

@@ -412,3 +412,28 @@ def test_a_triple_whose_negatives_are_all_facts_still_has_a_gradient(loss: str) 
     total.backward()
     assert total.isfinite()
     assert all(one.grad is not None and one.grad.isfinite().all() for one in model.parameters())
+
+
+@pytest.mark.parametrize(
+    "model", [{"name": "conve", "entity_dropout": 0.2}, {"name": "compgcn"}], ids=["conve", "compgcn"]
+)
+def test_two_threads_train_alike_every_time(model: dict[str, Any]) -> None:
+    """Of entities that are made anew in every step: a gradient indexed back is added up in the order of the threads."""
+    generator, count = np.random.default_rng(0), 3000
+    facts = generator.integers(0, (40, 3, count), (6000, 3)).astype(np.int32)
+    names = Vocabulary.from_names(f"e{i:05d}" for i in range(count)), Vocabulary.from_names(["a", "b", "c"])
+    graph = Graph(*names, np.unique(facts, axis=0), facts[:0], facts[:0], {"name": "random"})
+    training = {"batch_size": 1000, "device": "cpu"}
+    config = parse_config({"dataset": "small", "model": model, "training": training, "penalty": {"kind": "dura"}})
+    threads, found = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+    try:
+        for _ in range(3):
+            session = Session(config, graph, torch.device("cpu"))
+            session.step()
+            session.step()
+            found.append(session.model.tables()["entity"].clone())
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])

@@ -16,6 +16,7 @@ from bique.analysis.report.pictures import can_draw, picture
 from bique.analysis.words import FEW, compositions, facts_in_words, gained, in_short, movement
 from bique.evaluation import Metrics, best_entities
 from bique.graph import Graph, Triples
+from bique.kernels.precision import products_in
 from bique.models import BiQUE, Model
 
 EXAMPLES = 3
@@ -246,7 +247,7 @@ def _ranks_before_and_after(one: Told, model: Model, facts: Triples) -> tuple[li
     for start in range(0, len(facts), BLOCK):
         block = facts[start : start + BLOCK]
         heads, relations, _ = torch.from_numpy(block.astype(np.int64)).unbind(1)
-        with torch.no_grad():
+        with torch.no_grad(), products_in("fp32", model.device):
             scores = model.score_all(heads, relations)
         for values, ranks in zip((one.directions[heads] @ one.directions.T, scores), found, strict=True):
             for row, (head, relation, tail) in zip(values, block.tolist(), strict=True):
