@@ -34,9 +34,7 @@ class InteractE(ConvolutionModel):
         self, head: Float[Tensor, "batch width"], relation: Float[Tensor, "batch relation_width"]
     ) -> Float[Tensor, "batch query_width"]:
         both = torch.cat((head[:, : self.units], relation), dim=1)
-        # what stands on a square in each picture lies together in memory, as the norm likes it
-        squares = self.places.view(self.permutations, -1).T.flatten()
-        pictures = both.index_select(1, squares).view(-1, *self.side, self.permutations).permute(0, 3, 1, 2)
+        pictures = both.index_select(1, self.places).view(-1, self.permutations, *self.side)
         pictures = self.drop(self.picture_norm(pictures))
         around = functional.pad(pictures, [self.kernel // 2] * 4, mode="circular")
         return self.read(convolve(around, self.filters))

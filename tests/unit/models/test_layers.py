@@ -48,18 +48,6 @@ def test_dropout_takes_whole_feature_maps() -> None:
     assert ((maps != 0).double().mean(1)[~gone] > 0.1).all()
 
 
-def test_the_pictures_of_a_square_lie_together_for_their_norm() -> None:
-    """Where it is fast, and where the kernel takes it."""
-    settings = {"name": "interacte", "units": 24, "height": 4, "permutations": 3}
-    config = parse_config({"dataset": "small", "model": settings}).model
-    model: Any = MODELS["interacte"](config, Size(5, 4), torch.Generator().manual_seed(0)).train()
-    seen: list[torch.Tensor] = []
-    model.picture_norm.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-    model.query(torch.arange(5), torch.zeros(5, dtype=torch.int64))
-    assert seen[0].shape[1] == 3
-    assert seen[0].permute(0, 2, 3, 1).is_contiguous()
-
-
 CONVOLUTIONAL: dict[str, dict[str, Any]] = {
     "conve": {"units": 16, "height": 4, "filters": 3},
     "interacte": {"units": 16, "height": 4, "filters": 3, "kernel": 3},
