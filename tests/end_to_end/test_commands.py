@@ -594,3 +594,26 @@ def test_a_product_that_a_library_does_not_know_is_no_lack_of_memory(monkeypatch
     monkeypatch.setattr(cli, "app", unknown)
     with pytest.raises(RuntimeError, match="descriptor"):
         cli.main()
+
+
+def test_the_baseline_is_in_the_json_too(bique: Command, run: Path) -> None:
+    found = json.loads(bique("evaluate", run, "--baseline", "--json").out)
+    assert found["baseline"]["metrics"].keys() == found["metrics"].keys()
+    assert found["baseline"]["metrics"] != found["metrics"]
+    assert "baseline" not in json.loads(bique("evaluate", run, "--json").out)
+
+
+def test_a_relation_that_is_called_as_an_inverse_one_is_another(bique: Command, tmp_path: Path) -> None:
+    facts = "".join(f"e{i}\t{relation}\te{(i * 7 + 1) % 12}\n" for i in range(12) for relation in ("r", "r⁻¹"))
+    (tmp_path / "facts.tsv").write_text(facts, encoding="utf-8")
+    assert bique("import", tmp_path / "facts.tsv", tmp_path / "graph", "--split", "0.8,0.1,0.1").code == 0
+    words = ["--set", "training.epochs=1", "--set", "model.units=2", "--set", "training.device=cpu"]
+    assert bique("train", "--graph", tmp_path / "graph", "--run", tmp_path / "run", *words).code == 0
+    pytest.importorskip("polars")
+    import polars
+
+    file = tmp_path / "r.parquet"
+    assert bique("geometry", tmp_path / "run", "--relation", "r", "--parquet", file).code == 0
+    every = tmp_path / "every.parquet"
+    assert bique("geometry", tmp_path / "run", "--parquet", every).code == 0
+    assert len(polars.read_parquet(every)) == 2 * len(polars.read_parquet(file))

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bique.config import parse_config
 from bique.runs import Run, read_checkpoint, write_checkpoint
+from bique.runs import run as runs
 
 QUICK = ["--set", "training.epochs=2", "--set", "model.units=2", "--set", "training.device=cpu"]
 ASK = ("--head", "entity 04", "--relation", "c parent")
+ROOT = Path(__file__).parents[2]
 Bique = Callable[..., Any]
 
 
@@ -67,6 +70,7 @@ def test_a_finished_run_without_its_best_checkpoint_is_mended(bique: Bique, run:
         ("weight = 0.1", "weight = 0.2"),
         ("batch_size = 500", "batch_size = 50"),
         ("seed = 0", "seed = 1"),
+        ('ties = "worst"', 'ties = "best"'),
     ],
 )
 def test_settings_that_do_not_fit_the_checkpoint_are_refused(former: str, edited: str, bique: Bique, run: Path) -> None:
@@ -276,3 +280,85 @@ def test_the_version_is_told(bique: Bique) -> None:
     from bique import __version__
 
     assert bique("--version").out.strip() == __version__
+
+
+def test_figures_of_a_former_model_are_not_shown_beside_new_ones(bique: Bique, run: Path) -> None:
+    assert bique("evaluate", run, "--split", "train").code == 0
+    assert json.loads(bique("info", run, "--json").out)["evaluations"].keys() == {"test", "train", "valid"}
+    (run / "config.toml").write_text((run / "config.toml").read_text().replace("epochs = 2", "epochs = 30"))
+    assert bique("resume", run).code == 0
+    shown = bique("info", run).out
+    assert json.loads(bique("info", run, "--json").out)["evaluations"].keys() == {"test", "valid"}
+    assert "train " not in [line[:6] for line in shown.splitlines()]
+    assert "(ties worst)" in " ".join(shown.split())
+
+
+def test_a_stopped_run_is_not_finished_because_it_has_patience(bique: Bique, run: Path) -> None:
+    patient = (run / "config.toml").read_text().replace("epochs = 2", "epochs = 5000\npatience = 1000")
+    (run / "config.toml").write_text(patient)
+    assert "stopped after epoch 2 of 5000" in bique("evaluate", run).err
+    (run / "config.toml").write_text(patient.replace("patience = 1000", "patience = 1"))
+    assert "stopped after" in bique("evaluate", run).err, "the best is its last"
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    metrics[-1] |= {"epoch": 7}
+    (run / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in metrics))
+    assert "stopped after" not in bique("evaluate", run).err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name themselves")
+def test_a_path_that_could_not_be_read_again_is_refused_before_training(
+    bique: Bique, small_graph_directory: Path, tmp_path: Path
+) -> None:
+    odd = tmp_path / os.fsdecode(b"r\xff")
+    refused(bique("train", "--graph", small_graph_directory, "--run", odd, *QUICK), "UTF-8")
+    copytree(small_graph_directory, odd)
+    refused(bique("train", "--graph", odd, "--run", tmp_path / "run", *QUICK), "UTF-8")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_a_killed_save_leaves_is_removed(bique: Bique, run: Path) -> None:
+    left = [run / "checkpoints" / name for name in (".last.safetensors.17.part", ".tmpx8Q0BH")]
+    for file in left:
+        file.write_bytes(b"half")
+    (run / "config.toml").write_text((run / "config.toml").read_text().replace("epochs = 2", "epochs = 3"))
+    assert bique("resume", run).code == 0
+    assert not any(file.exists() for file in left)
+
+
+def test_a_name_that_another_process_takes_meanwhile_is_passed_over(
+    small_graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    real = runs._free_path
+
+    def taken_meanwhile(folder: Path, stem: str) -> Path:
+        free = real(folder, stem)
+        if free.name.endswith("-1"):
+            (free / "theirs").mkdir(parents=True)
+        return free
+
+    monkeypatch.setattr(runs, "_free_path", taken_meanwhile)
+    made = Run.create(parse_config({"dataset": "small"}), small_graph)
+    assert made.path.name.endswith("-2")
+
+
+def test_without_a_home_the_remedy_is_named(bique: Bique, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BIQUE_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    refused(bique("checkup", "wordnet"), "BIQUE_CACHE")
+
+
+def test_a_result_is_checked_by_an_optimised_python_too(tmp_path: Path) -> None:
+    result = json.loads((ROOT / "results" / "bique" / "wordnet-seed0.json").read_text())
+    result["evaluations"]["test"]["protocol"]["ties"] = "best"
+    (tmp_path / "bique").mkdir()
+    (tmp_path / "bique" / "wordnet-seed0.json").write_text(json.dumps(result))
+    words = ["-O", "-m", "bique", "reproduce", "averages", "--results", str(tmp_path)]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 1, done.stdout
+    assert "not measured as the tables are" in done.stderr

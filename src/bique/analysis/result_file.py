@@ -70,22 +70,28 @@ def read_result(file: Path) -> dict[str, Any]:
         result = json.loads(file.read_text(encoding="utf-8"))
         _Result.model_validate(result)
         settings = result["settings"]
-        assert result["model"] == settings["model"]["name"], "its settings are of another model"
-        assert result["seed"] == settings["training"]["seed"], "its settings have another seed"
+        _must(result["model"] == settings["model"]["name"], "its settings are of another model")
+        _must(result["seed"] == settings["training"]["seed"], "its settings have another seed")
         wanted = {"model": ["units"], "penalty": ["weight"], "training": ["epochs", "batch_size"]}
-        assert all(key in settings[section] for section, keys in wanted.items() for key in keys), "not every setting"
+        _must(all(key in settings[section] for section, keys in wanted.items() for key in keys), "not every setting")
         found = protocol_of(result)
-        assert found.dataset == settings["dataset"], f"measured on {found.dataset}"
+        _must(found.dataset == settings["dataset"], f"measured on {found.dataset}")
         as_tables = replace(found, graph_hash=result["graph"]["hash"], split="test", filtered_by=SPLITS, ties="worst")
         unlike = as_tables.differences(found)
-        assert not unlike, f"not measured as the tables are: {'; '.join(unlike)}"
+        _must(not unlike, f"not measured as the tables are: {'; '.join(unlike)}")
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise UserError(f"{file}: is not a result: {place}: {first['msg'].lower()}; remove it") from error
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, AssertionError, UserError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, UserError) as error:
         raise UserError(f"{file}: is not a result that 'bique info RUN --json' made ({error}); remove it") from error
     return result
+
+
+def _must(holds: bool, otherwise: str) -> None:
+    """Not `assert`: python -O would take any figure for ours."""
+    if not holds:
+        raise ValueError(otherwise)
 
 
 def protocol_of(result: dict[str, Any]) -> Protocol:

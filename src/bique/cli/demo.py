@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -115,13 +116,13 @@ def _show_answers(answers: list[AnswerTable]) -> None:
 def _show_next_commands(run: Path) -> None:
     from bique.cli.screen import screen
 
-    command = _command()
+    command, quoted = _command(), quote(str(run))
     screen.print(Text.assemble("\nThe run lies in ", (str(run), "bold"), ". What to type next:"), soft_wrap=True)
     for words in (
-        f"predict {run} --head wolf.n.01 --relation _hypernym",
-        f"relations {run} --head dog.n.01 --tail canine.n.02",
-        f"geometry {run} --relation _hypernym",
-        f"report {run} --out report.html",
+        f"predict {quoted} --head wolf.n.01 --relation _hypernym",
+        f"relations {quoted} --head dog.n.01 --tail canine.n.02",
+        f"geometry {quoted} --relation _hypernym",
+        f"report {quoted} --out report.html",
         "import your-facts.tsv your-graph --split 0.9,0.05,0.05",
         "train --graph your-graph",
     ):

@@ -48,13 +48,14 @@ def evaluate(
     device = str(choose_device(opened.config.training.device))
     evaluation = opened.rank(facts, split, ties, device)  # type: ignore[arg-type]
     resamples = opened.config.evaluation.resamples
-    if as_json:
-        print_json(evaluation.as_dict(facts, resamples))
-        return
     rows = {opened.path.resolve().name: evaluation}
     if baseline:
         config = opened.config.evaluation.model_copy(update={"ties": evaluation.protocol.ties})
         rows["baseline"] = compute(FrequencyBaseline(facts), facts, split, config)
+    if as_json:
+        beside = {"baseline": rows["baseline"].as_dict(facts, resamples)} if baseline else {}
+        print_json(evaluation.as_dict(facts, resamples) | beside)
+        return
     screen.print(results_table(rows, resamples))
     breakdown = evaluation.breakdown(facts) if by else {}
     for kind in by:

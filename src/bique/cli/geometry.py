@@ -46,15 +46,18 @@ def geometry(
     facts = opened.graph(graph)
     if relation is not None and relation not in facts.relations:
         raise unknown("relation", relation, list(facts.relations))
-    model = opened.model()[0]
+    model = opened.model(graph=facts)[0]
     learned = relation_geometry(model, facts)
     patterns = relation_patterns(facts)
     forward, backward = learned[: len(patterns)], learned[len(patterns) :]
     high = rapidity_range(learned)
     correlation = rank_correlation([one.hierarchy for one in patterns], [one.median("rapidity") for one in forward])
     if parquet is not None:
-        names = {relation, facts.relation_name(facts.inverse(facts.relations.index(relation)))} if relation else None
-        _write(parquet, [one for one in learned if names is None or one.relation in names])
+        chosen = learned
+        if relation is not None:  # by number: another relation may be called as an inverse one is
+            place = facts.relations.index(relation)
+            chosen = [learned[place], learned[facts.inverse(place)]]
+        _write(parquet, chosen)
         note(f"written: {parquet}")
     if as_json:
         rows = [

@@ -43,7 +43,7 @@ def info(
     table.add_column(overflow="fold")  # a hash is there to be copied
     facts.pop("curve", None)  # --json has it
     for split, found in facts.pop("evaluations", {}).items():  # in short; --json has them whole
-        facts = {split: _figures(found["metrics"]), **facts}
+        facts = {split: f"{_figures(found['metrics'])} (ties {found['protocol']['ties']})", **facts}
     for name, value in _flat(facts):
         table.add_row(Text(name, style="dim"), Text(str(value)))
     screen.print(table)

@@ -106,7 +106,7 @@ def _angles(run: Run, relation: str | None, graph: Path | None) -> Figure:
     facts = run.graph(graph)
     if relation is not None and relation not in facts.relations:
         raise unknown("relation", relation, list(facts.relations))
-    learned = relation_geometry(run.model()[0], facts)[: facts.num_relations]
+    learned = relation_geometry(run.model(graph=facts)[0], facts)[: facts.num_relations]
     if len(learned) > PANELS:  # those with most facts come first, as not all will be drawn
         counts = np.bincount(facts.train[:, 1], minlength=len(learned))
         learned = [learned[place] for place in np.argsort(-counts, kind="stable").tolist()]

@@ -167,7 +167,7 @@ class TrainingConfig(Section):
     the engine is tested against."""
     score_memory_mb: Positive = 4096
     """Of the slopes of a batch's scores, the largest thing in a step of a dot-product model over all candidates: a
-    batch that needs more is worked on in blocks of queries. It changes memory and speed, no result."""
+    batch that needs more is worked on in blocks of queries. It changes memory and speed, and how sums round."""
     validate_every: Positive = 5
     """Epochs between two rankings of the validation split; the best checkpoint is chosen by its MRR."""
     patience: Positive | None = None

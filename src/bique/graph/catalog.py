@@ -83,7 +83,10 @@ def cache_directory() -> Path:
     if chosen := os.environ.get("BIQUE_CACHE"):
         return _home_expanded("BIQUE_CACHE", chosen)
     shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "bique"
+    try:
+        return (Path(shared) if shared else Path.home() / ".cache") / "bique"
+    except RuntimeError as error:  # neither HOME nor the system says where
+        raise UserError("there is no home directory to keep graphs in; name a folder in BIQUE_CACHE") from error
 
 
 def archive_directory() -> Path | None:

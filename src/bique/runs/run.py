@@ -32,7 +32,14 @@ from bique.runs.records import is_number, read_figures, read_json
 DIVERGED = "diverged:"
 # what is computed stays as it is from the first step to the last: else the settings of a run would not be those it was
 # trained with. How exactly (precision, engine) may follow the machine that a run goes on with.
-FIXED = {"model": True, "objective": True, "penalty": True, "optimizer": True, "training": {"seed", "batch_size"}}
+FIXED = {
+    "model": True,
+    "objective": True,
+    "penalty": True,
+    "optimizer": True,
+    "training": {"seed", "batch_size"},
+    "evaluation": {"ties"},  # by which the best was chosen
+}
 # of a run's config.toml, which has every setting: a default must never take the place of one that was lost
 SECTIONS = [name for name in RunConfig.model_fields if name not in ("dataset", "graph")]
 
@@ -49,8 +56,16 @@ class Run:
         """A new directory that holds all that the run needs but its graph."""
         if config.graph is not None:
             config = config.model_copy(update={"graph": config.graph.resolve()})
+        for one in (path, config.graph):
+            _refuse_unless_text(one)
         graph.verify()
-        path = path or _free_path(Path("runs"), f"{graph.name}-{config.model.name}")
+        while path is None:
+            free = _free_path(Path("runs"), f"{graph.name}-{config.model.name}")
+            try:
+                return cls.create(config, graph, free)
+            except UserError:
+                if not free.exists():  # else another process has taken the name meanwhile
+                    raise
         with atomic_directory(path) as directory:
             (directory / "config.toml").write_text(dump_config(config), encoding="utf-8")
             (directory / "environment.json").write_text(json.dumps(environment(), indent=2), encoding="utf-8")
@@ -253,8 +268,7 @@ class Run:
         saved = read_checkpoint(file)
         if saved.tensors.keys() != {"better", "equal", "candidates"} or "protocol" not in saved.record:
             raise UserError(f"{file}: does not hold ranks; rank again with: {again}")
-        ranked = saved.record.get("epoch")
-        best = read_record(self.best).get("epoch") if self.best.exists() else ranked
+        ranked, best = self._epochs_of(split)
         if best != ranked:
             raise UserError(f"{self.path}: the ranks are of epoch {ranked}, the best is now {best}; {again}")
         counts = {name: tensor.numpy() for name, tensor in saved.tensors.items()}
@@ -262,6 +276,12 @@ class Run:
         if not self._fit(list(counts.values()), protocol, split):
             raise UserError(f"{file}: these ranks do not fit this run and its graph; rank again with: {again}")
         return Evaluation(protocol, Ranking(**counts))
+
+    def _epochs_of(self, split: str) -> tuple[int | None, int | None]:
+        """Of the ranks that are kept, and of the best model; figures of another model are figures of another run."""
+        file = self.path / "evaluations" / f"{split}.safetensors"
+        ranked = read_record(file).get("epoch") if file.exists() else None
+        return ranked, read_record(self.best).get("epoch") if self.best.exists() else ranked
 
     def _rank_again(self, split: str) -> str:
         return f"bique evaluate {quote(str(self.path))} --split {split}"
@@ -277,7 +297,10 @@ class Run:
         """A sentence for a run that was stopped before its end; None for one that reached it."""
         done = self.metrics()
         epoch, wanted = done[-1]["epoch"] if done else 0, self.config.training.epochs
-        if epoch >= wanted or self.config.training.patience is not None:
+        options = self.config.training
+        best = next((one["best_epoch"] for one in reversed(done) if "best_epoch" in one), epoch)
+        out_of_patience = options.patience is not None and epoch - best >= options.patience * options.validate_every
+        if epoch >= wanted or out_of_patience:
             return None
         return f"this run was stopped after epoch {epoch} of {wanted}; {self.remedy}"
 
@@ -298,6 +321,7 @@ class Run:
             "evaluations": {
                 file.stem: read_figures(file, f"rank again with: {self._rank_again(file.stem)}")
                 for file in sorted((self.path / "evaluations").glob("*.json"))
+                if len(set(self._epochs_of(file.stem))) == 1
             },
         }
 
@@ -315,8 +339,9 @@ class Run:
 
     def remove_leftovers(self) -> None:
         """What a killed process was writing; call it only under the lock."""
-        for file in (self.path / "checkpoints").glob(".*.part"):
-            file.unlink(missing_ok=True)
+        for pattern in (".*.part", ".tmp*"):  # safetensors writes into a file of its own first
+            for file in (self.path / "checkpoints").glob(pattern):
+                file.unlink(missing_ok=True)
 
 
 def _lock(file: IO[str]) -> bool:
@@ -337,6 +362,14 @@ def open_graph(config: RunConfig, progress: Progress | None = None) -> Graph:
         return Graph.open(config.graph)
     assert config.dataset is not None
     return locate(config.dataset, progress)
+
+
+def _refuse_unless_text(path: Path | None) -> None:
+    """safetensors writes under any name, but reads only what is UTF-8; so does config.toml."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{path}: a path that is not UTF-8 could not be read again; choose another name") from error
 
 
 def _free_path(folder: Path, stem: str) -> Path:
