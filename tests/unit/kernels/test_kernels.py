@@ -18,7 +18,7 @@ from bique.kernels.complex_distances import (
     directions,
     trained_distances,
 )
-from bique.kernels.messages import Composition, Messages, compose
+from bique.kernels.messages import Composition, Messages, Route, compose
 from bique.kernels.row_product import GroupPenalty, RowProduct, RowProductKernel
 from bique.kernels.score_slopes import Labels, score_slopes, score_slopes_plain
 from bique.kernels.sum_rows import sort_lookups, sum_rows, sum_rows_plain
