@@ -359,9 +359,9 @@ def test_reproduce_prints_the_papers_table_beside_ours(bique: Command, monkeypat
     assert ".502 ± .001" in done.out
     assert "data not reached" in " ".join(done.out.split())
     assert "NVIDIA H200" in done.out
-    assert "yago3-10-quarter" in bique("reproduce", "table2").out, "no name is broken where there is room for it"
-    for table, name in (("averages", "yago3-10-quarter"), ("table4", "_derivationally_related_form")):
-        assert name in bique("reproduce", table).out, "80 columns are enough"
+    for shown in (done.out, bique("reproduce", "table2").out):
+        assert "yago3-10-quarter" in shown, "no name is broken where there is room for it"
+    assert "_derivationally_related_form" in bique("reproduce", "table4").out
     rows = json.loads(bique("reproduce", "table4", "--json").out)["rows"]
     assert rows[0][0] == "_hypernym"
     assert bique("reproduce", "averages", "--markdown").out.startswith("| graph | BiQUE | MRR |")
