@@ -65,9 +65,18 @@ def write_text(path: Path, content: str) -> None:
     write_bytes(path, content.encode("utf-8"))
 
 
+def refuse_unless_text(path: Path) -> None:
+    """safetensors writes under any name, but reads only what is UTF-8, and TOML and JSON hold nothing else."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{path}: a path that is not UTF-8 could not be read again; choose another name") from error
+
+
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
     """A directory beside `path` to fill; it becomes `path` when the block ends well, and vanishes when it does not."""
+    refuse_unless_text(path)
     with disk_errors(path):
         if path.exists() and not (path.is_dir() and not any(path.iterdir())):
             raise UserError(f"{path}: exists already; choose another name or remove it first")

@@ -316,6 +316,20 @@ def test_a_path_that_could_not_be_read_again_is_refused_before_training(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name themselves")
+def test_a_file_whose_name_is_not_utf8_is_imported_and_a_graph_is_not_named_so(bique: Bique, tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"f\xff.tsv")
+    odd.write_text("a\tr\tb\nhalf a line\nb\tr\tc\n")
+    done = bique("import", odd, tmp_path / "graph", "--split", "1,0,0", "--on-bad", "quarantine", "--labels", odd)
+    assert done.code == 0, done.err
+    told = json.loads((tmp_path / "graph" / "graph.json").read_text())["origin"]
+    assert told["files"]["train"] == told["labels"] == "f\\udcff.tsv"
+    assert "f\\\\udcff.tsv" in (tmp_path / "graph" / "quarantine.jsonl").read_text()
+    other = tmp_path / os.fsdecode(b"g\xff")
+    refused(bique("import", odd, other, "--split", "1,0,0", "--on-bad", "quarantine"), "UTF-8")
+    assert not other.exists()
+
+
 def test_what_a_killed_save_leaves_is_removed(bique: Bique, run: Path) -> None:
     left = [run / "checkpoints" / name for name in (".last.safetensors.17.part", ".tmpx8Q0BH")]
     for file in left:
@@ -329,7 +343,7 @@ def test_a_name_that_another_process_takes_meanwhile_is_passed_over(
     small_graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    real = runs._free_path
+    real = runs.free_path
 
     def taken_meanwhile(folder: Path, stem: str) -> Path:
         free = real(folder, stem)
@@ -337,7 +351,7 @@ def test_a_name_that_another_process_takes_meanwhile_is_passed_over(
             (free / "theirs").mkdir(parents=True)
         return free
 
-    monkeypatch.setattr(runs, "_free_path", taken_meanwhile)
+    monkeypatch.setattr(runs, "free_path", taken_meanwhile)
     made = Run.create(parse_config({"dataset": "small"}), small_graph)
     assert made.path.name.endswith("-2")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bique.atomic import atomic_directory
-from bique.errors import UserError
+from bique.errors import UserError, shown
 from bique.graph.facts import number_facts
 from bique.graph.graph import SPLITS, Graph, Split, Triples
 from bique.graph.readers.files import FactFile, fact_file, find_splits
@@ -152,9 +152,9 @@ def _origin(
     chosen = {name: value for name, value in vars(options).items() if value != getattr(usual, name)}
     if shares is not None:
         chosen |= {"split": shares, "seed": seed}
-    origin: dict[str, Any] = {"files": {split: file.path.name for split, file in files.items()}}
+    origin: dict[str, Any] = {"files": {split: shown(file.path.name) for split, file in files.items()}}
     if labels is not None:
-        origin["labels"] = labels.path.name
+        origin["labels"] = shown(labels.path.name)
     return {**origin, **({"options": chosen} if chosen else {}), **({"bad_lines": bad} if bad else {})}
 
 

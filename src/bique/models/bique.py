@@ -52,6 +52,11 @@ class BiQUE(Model):
         offsets = tuple(2 * self.units * (i // 2) + i % 2 for i in range(8))
         return RowProduct(self.units, offsets, stride=2, translation=self.translation, multiply=_multiply_rows)
 
+    @property
+    def relations(self) -> Float[Tensor, "num_relations relation_width"]:
+        parts = self.parts(self.relation)
+        return torch.cat([as_reals(part) for part in parts if part is not None], dim=1)
+
     def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 4 units 2"]:
         return rows.view(len(rows), 4, -1, 2)
 

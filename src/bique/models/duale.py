@@ -25,5 +25,9 @@ class DualE(Model):
     ) -> Float[Tensor, "batch width"]:
         return multiply_dual(head.unflatten(1, (8, -1)), normalise_dual(relation.unflatten(1, (8, -1)))).flatten(1)
 
+    @property
+    def relations(self) -> Float[Tensor, "num_relations width"]:
+        return normalise_dual(self.relation.unflatten(1, (8, -1))).flatten(1)
+
     def as_units(self, rows: Float[Tensor, "batch width"]) -> Float[Tensor, "batch 8 units 1"]:
         return rows.view(len(rows), 8, -1, 1)

@@ -118,7 +118,7 @@ class Model(nn.Module, ABC):
 
     @property
     def relations(self) -> Float[Tensor, "num_relations relation_width"]:
-        """A row for every relation, then for every inverse one."""
+        """A row for every relation, then for every inverse one, normalised where the transform does so."""
         return self.encode()[1]
 
     def query(self, heads: Int[Tensor, "batch"], relations: Int[Tensor, "batch"]) -> Float[Tensor, "batch query_width"]:

@@ -38,9 +38,10 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     with disk_errors(path):
         path.parent.mkdir(exist_ok=True)
     with atomic_path(path) as temporary:
+        temporary.touch()  # the disk's own error, if nothing may be written here
         try:
             save_file(tensors, temporary, metadata={"bique": record})
-        except SafetensorError as error:  # it hides the disk's own error in its text
+        except SafetensorError as error:  # it hides that error in its text
             raise UserError(f"{path}: could not be saved ({error}); is the disk full?") from error
 
 

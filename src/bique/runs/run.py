@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import IO, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
 
-from bique.atomic import atomic_directory, disk_errors, write_text
+from bique.atomic import atomic_directory, disk_errors, refuse_unless_text, write_text
 from bique.config import RunConfig, Ties, dump_config, load_config
 from bique.errors import DivergedError, UserError, unknown
 from bique.evaluation import Evaluation, Protocol, Ranking, evaluate
@@ -26,6 +25,7 @@ from bique.graph.download import Progress
 from bique.models import MODELS, Model, build_model
 from bique.runs.checkpoint import Checkpoint, read_checkpoint, read_record, write_checkpoint
 from bique.runs.environment import environment
+from bique.runs.places import free_path, lock
 from bique.runs.records import is_number, read_figures, read_json
 
 # the line of the log that tells so
@@ -55,12 +55,12 @@ class Run:
     def create(cls, config: RunConfig, graph: Graph, path: Path | None = None) -> Run:
         """A new directory that holds all that the run needs but its graph."""
         if config.graph is not None:
-            config = config.model_copy(update={"graph": config.graph.resolve()})
-        for one in (path, config.graph):
-            _refuse_unless_text(one)
+            place = config.graph.resolve()
+            refuse_unless_text(place)
+            config = config.model_copy(update={"graph": place})
         graph.verify()
         while path is None:
-            free = _free_path(Path("runs"), f"{graph.name}-{config.model.name}")
+            free = free_path(Path("runs"), f"{graph.name}-{config.model.name}")
             try:
                 return cls.create(config, graph, free)
             except UserError:
@@ -261,6 +261,8 @@ class Run:
         """The ranks that are kept; refused when training has since found a better model."""
         if split not in SPLITS:
             raise unknown("split", split, SPLITS)
+        if not self.graph_record[split]:
+            raise UserError(f"{self.path}: the {split} split of its graph is empty; there is nothing to rank")
         again = self._rank_again(split)
         file = self.path / "evaluations" / f"{split}.safetensors"
         if not file.exists():
@@ -295,9 +297,8 @@ class Run:
 
     def unfinished(self) -> str | None:
         """A sentence for a run that was stopped before its end; None for one that reached it."""
-        done = self.metrics()
-        epoch, wanted = done[-1]["epoch"] if done else 0, self.config.training.epochs
-        options = self.config.training
+        done, options = self.metrics(), self.config.training
+        epoch, wanted = done[-1]["epoch"] if done else 0, options.epochs
         best = next((one["best_epoch"] for one in reversed(done) if "best_epoch" in one), epoch)
         out_of_patience = options.patience is not None and epoch - best >= options.patience * options.validate_every
         if epoch >= wanted or out_of_patience:
@@ -333,7 +334,7 @@ class Run:
         with disk_errors(self.path):
             file = (self.path / ".lock").open("w")
         with file:
-            if not _lock(file):
+            if not lock(file):
                 raise UserError(f"{self.path}: another process is training this run")
             yield
 
@@ -344,38 +345,9 @@ class Run:
                 file.unlink(missing_ok=True)
 
 
-def _lock(file: IO[str]) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # not a POSIX system: no lock to be had
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def open_graph(config: RunConfig, progress: Progress | None = None) -> Graph:
     """The graph that a configuration names, fetched if need be."""
     if config.graph is not None:
         return Graph.open(config.graph)
     assert config.dataset is not None
     return locate(config.dataset, progress)
-
-
-def _refuse_unless_text(path: Path | None) -> None:
-    """safetensors writes under any name, but reads only what is UTF-8; so does config.toml."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError as error:
-        raise UserError(f"{path}: a path that is not UTF-8 could not be read again; choose another name") from error
-
-
-def _free_path(folder: Path, stem: str) -> Path:
-    """runs/wordnet-bique-1, -2, …: the first that is not taken."""
-    stem = re.sub(r"[^\w.-]+", "-", stem)
-    number = 1
-    while (folder / f"{stem}-{number}").exists():
-        number += 1
-    return folder / f"{stem}-{number}"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -187,6 +188,12 @@ def test_a_failed_write_leaves_the_former_file_and_no_litter(tmp_path: Path) -> 
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/sys is a folder in which nobody may make a file")
+def test_a_checkpoint_that_may_not_be_written_is_no_full_disk() -> None:
+    with pytest.raises(UserError, match=r"cannot be written \(.*; choose another folder or change its rights"):
+        write_checkpoint(Path("/sys/last.safetensors"), Checkpoint({"a": torch.zeros(1)}, {}))
+
+
 def test_a_failed_directory_never_appears(tmp_path: Path) -> None:
     def fail_half_way() -> None:
         with atomic_directory(tmp_path / "new") as temporary:
@@ -244,6 +251,14 @@ def test_ranks_that_do_not_fit_the_run_are_refused(small_graph_directory: Path, 
         write_checkpoint(file, Checkpoint(tensors, good.record | {"protocol": json.dumps(protocol | told)}))
         with pytest.raises(UserError, match=r"rank again with|evaluate again"):
             run.evaluation("test")
+
+
+def test_an_empty_split_is_not_said_to_be_unranked(small_graph: Graph, tmp_path: Path) -> None:
+    """The remedy, to rank it, would be refused."""
+    without = replace(small_graph, test=small_graph.test[:0])
+    run = Run.create(parse_config({"dataset": "small"}), without, tmp_path / "run")
+    with pytest.raises(UserError, match="the test split of its graph is empty"):
+        run.evaluation("test")
 
 
 def test_a_model_that_is_not_finite_is_not_loaded(small_graph_directory: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import bique
 from bique.config import parse_config
 from bique.errors import UserError
 from bique.graph import Graph
+from bique.models import Model
 from bique.runs import Run
 from bique.serving import AnswerTable, Prediction, Query, export_embeddings, read_queries, write_answers
 from bique.training import train
@@ -206,11 +207,7 @@ def test_exported_tables_hold_the_embeddings_with_their_names(run: Run, tmp_path
 CONVOLVED = {"units": 16, "height": 4, "kernel": 3, "filters": 2}
 
 
-@pytest.mark.parametrize("model", [{"name": "rotate", "units": 4}, {"name": "compgcn", "start": 8, **CONVOLVED}])
-def test_relations_are_exported_as_the_model_uses_them(
-    model: dict[str, object], small_graph: Graph, tmp_path: Path
-) -> None:
-    """RotatE keeps no inverse relations, and CompGCN's get their width by a product: tables alone would not do."""
+def exported_relations(model: dict[str, object], small_graph: Graph, tmp_path: Path) -> tuple[np.ndarray, Model]:
     graph = small_graph.save(tmp_path / "graph")
     tree = {"graph": str(tmp_path / "graph"), "model": model, "penalty": {"weight": 0.0}}
     config = parse_config({**tree, "training": {"epochs": 1, "device": "cpu"}})
@@ -220,6 +217,27 @@ def test_relations_are_exported_as_the_model_uses_them(
     names = (tmp_path / "r.names.txt").read_text(encoding="utf-8").splitlines()
     found, (trained, _) = np.load(tmp_path / "r.npy"), run.model()
     assert len(found) == len(names) == 6
+    return found, trained
+
+
+@pytest.mark.parametrize("model", [{"name": "rotate", "units": 4}, {"name": "compgcn", "start": 8, **CONVOLVED}])
+def test_relations_are_exported_as_the_model_uses_them(
+    model: dict[str, object], small_graph: Graph, tmp_path: Path
+) -> None:
+    """RotatE keeps no inverse relations, and CompGCN's get their width by a product: tables alone would not do."""
+    found, trained = exported_relations(model, small_graph, tmp_path)
     heads, relations = torch.arange(6), torch.arange(6)
     queries = trained.transform(trained.entities[heads], torch.from_numpy(found)[relations])
     torch.testing.assert_close(queries, trained.query(heads, relations))
+
+
+def test_relations_are_exported_normalised_where_the_model_normalises_them(small_graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    found, _ = exported_relations({"name": "duale", "units": 4}, small_graph, tmp_path / "one")
+    np.testing.assert_allclose(np.linalg.norm(found.reshape(6, 8, 4)[:, :4], axis=1), 1, rtol=1e-5)
+    model = {"name": "bique", "units": 4, "relation_norm": "vector"}
+    found, trained = exported_relations(model, small_graph, tmp_path / "other")
+    product, translation = found[:, :32], found[:, 32:]
+    np.testing.assert_allclose(np.linalg.norm(product.reshape(6, 4, 4, 2), axis=(1, 3)), 1, rtol=1e-5)
+    np.testing.assert_array_equal(translation, trained.relation.numpy()[:, 32:])

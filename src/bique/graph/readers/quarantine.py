@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from bique.errors import UserError
+from bique.errors import UserError, shown
 from bique.graph.readers.batch import BadLine
 from bique.graph.readers.options import OnBad
 
@@ -45,7 +45,7 @@ class BadLines:
             raw = {"raw": line.raw.decode("utf-8")}
         except UnicodeDecodeError:
             raw = {"raw_base64": base64.b64encode(line.raw).decode("ascii")}
-        record = {"file": file.name, "line": line.number, "reason": line.reason, **raw}
+        record = {"file": shown(file.name), "line": line.number, "reason": line.reason, **raw}
         self._out.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     def __enter__(self) -> BadLines:
