@@ -40,6 +40,12 @@ class CompGCN(ConvE):
                 self._kept = self._propagate()
         return self._kept
 
+    def kept_numbers(self, batch: int) -> int:
+        """Also the mask of single numbers of the maps, and what propagation makes of every row: three sums of messages,
+        their products with dropout, the norm and the gradients of these."""
+        made = len(self.entity) * (3 * self.start + 8 * self.units)
+        return super().kept_numbers(batch) + batch * self.reader.in_features + made
+
     def train(self, mode: bool = True) -> CompGCN:
         self._kept = None
         return super().train(mode)

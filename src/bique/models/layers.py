@@ -36,6 +36,11 @@ def made_filters(number: int, height: int, width: int, generator: torch.Generato
     return nn.Parameter(torch.empty(number, height, width).uniform_(-bound, bound, generator=generator))
 
 
+def whole_fours(width: int) -> int:
+    """Tensor cores multiply rows of whole multiples of four numbers."""
+    return width + -width % 4
+
+
 def convolve(
     pictures: Float[Tensor, "batch pictures height width"], filters: Float[Tensor, "filters up across"]
 ) -> Float[Tensor, "batch features rows columns"]:
@@ -45,7 +50,7 @@ def convolve(
     The features of a place lie together in memory, where a norm of few channels is fastest.
     """
     up, across = filters.shape[1:]
-    room = -across % 4  # columns of zeros: tensor cores multiply rows of whole multiples of four numbers
+    room = whole_fours(across) - across  # columns of zeros
     weights = functional.pad(filters, (0, room)).flatten(1)
     patches = functional.pad(pictures, (0, room)).unfold(2, up, 1).unfold(3, across + room, 1)
     batch, _, rows, columns = patches.shape[:4]
@@ -55,6 +60,8 @@ def convolve(
 
 class ConvolutionModel(Model):
     """score(h, r, t) = query(h, r)·t + b_t: the bias is a column of the entity table, and the query has a 1 there."""
+
+    filters: nn.Parameter
 
     def __init__(
         self, config: ConvolutionSection, size: Size, generator: torch.Generator, start: int | None = None
@@ -95,6 +102,14 @@ class ConvolutionModel(Model):
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         self.train(training)
+
+    def kept_numbers(self, batch: int) -> int:
+        """Patches, feature maps before and behind norm and dropout and their gradients, pictures and the query."""
+        filters, up, across = self.filters.shape
+        maps = self.reader.in_features
+        patches = maps // filters * up * whole_fours(across)
+        dropped = 2 * len(self.entity) * self.units if self.encodes_entities else 0
+        return batch * (5 * maps + patches + 8 * self.units) + dropped
 
     def read_by(self, features: int, places: int, generator: torch.Generator) -> None:
         """Makes the layers from feature maps to query."""

@@ -87,6 +87,10 @@ class Model(nn.Module, ABC):
         """The tables as transform and similarity see them; a model that passes messages makes them here."""
         return self.entity, self.relation
 
+    def kept_numbers(self, batch: int) -> int:
+        """What the layers between tables and query hold of a batch for the way back, for an estimate of the memory."""
+        return 0
+
     def settle(self, heads: Int[Tensor, "queries"], relations: Int[Tensor, "queries"]) -> None:
         """With queries of train, before every evaluation in training: time to measure what evaluation alone uses."""
 

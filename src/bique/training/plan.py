@@ -36,11 +36,11 @@ def make_plan(
     values = sum(table.numel() for table in model.parameters())
     real = sum(model.without_padding(name, table).numel() for name, table in model.named_parameters())
     tables = values * 4 * (1 + _STATE_TABLES[config.optimizer.name])
-    scores = min(config.training.batch_size, 2 * len(graph.train)) * len(model.entity)
+    batch = min(config.training.batch_size, 2 * len(graph.train))
+    scores = batch * len(model.entity)
     negatives = config.objective.negatives
     if negatives:
         # the rows of target and negatives, and what autograd keeps of them
-        batch = min(config.training.batch_size, 2 * len(graph.train))
         rows = config.objective.lookups(batch)
         each = model.kept_scores + 6 * config.objective.filtered  # to look one up among the facts takes three numbers
         sparse = config.training.engine == "fast" and touches_few_rows(config, model)
@@ -54,6 +54,8 @@ def make_plan(
         shadow = 2 * values if precision == "bf16" else 0
         slopes = min(bytes_each * scores, config.training.score_memory_mb << 20)
         working = bytes_each * values + shadow + slopes + min(4 * scores, SCORES)
+    queries = batch * (1 + negatives) if config.objective.sampler == "pairs" else batch
+    working += 4 * model.kept_numbers(queries)
     return Plan(real, tables + working, config.training.epochs, steps_per_epoch, f"{device}, {precision}")
 
 

@@ -56,6 +56,32 @@ CONVOLUTIONAL: dict[str, dict[str, Any]] = {
 }
 
 
+WIDE: dict[str, dict[str, Any]] = {
+    "conve": {"units": 64, "height": 8, "filters": 16},
+    "interacte": {"units": 64, "height": 8, "filters": 8, "kernel": 5, "permutations": 2},
+    "convtranse": {"units": 64, "channels": 16, "kernel": 3},
+    "compgcn": {"units": 64, "start": 32, "height": 8, "filters": 16, "kernel": 5},
+}
+
+
+@pytest.mark.parametrize("batch", [2, 200])  # entities are most of it, or queries
+@pytest.mark.parametrize("kind", WIDE)
+def test_what_layers_keep_for_the_way_back_is_in_the_plan(kind: str, batch: int, small_graph: Any) -> None:
+    tree = {"dataset": "small", "model": {"name": kind, "entity_dropout": 0.3, **WIDE[kind]}}
+    model = build_model(parse_config(tree).model, small_graph, 0).train()
+    tables = {one.untyped_storage().data_ptr() for one in (*model.parameters(), *model.buffers())}
+    kept: dict[int, torch.Tensor] = {}  # held here, so that no address is given out twice
+
+    def keep(one: torch.Tensor) -> torch.Tensor:
+        kept[one.untyped_storage().data_ptr()] = one
+        return one
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda one: one):
+        model.query(torch.zeros(batch, dtype=torch.int64), torch.zeros(batch, dtype=torch.int64))
+    numbers = sum(one.untyped_storage().nbytes() for place, one in kept.items() if place not in tables) / 4
+    assert numbers < model.kept_numbers(batch) < 3 * numbers  # and their gradients
+
+
 def run_of(kind: str, statistics: str, graph: Any, path: Any, **training: Any) -> Run:
     model = {"name": kind, "entity_dropout": 0.3, "norm_statistics": statistics, **CONVOLUTIONAL[kind]}
     tree = {
