@@ -283,7 +283,12 @@ class Run:
         """Of the ranks that are kept, and of the best model; figures of another model are figures of another run."""
         file = self.path / "evaluations" / f"{split}.safetensors"
         ranked = read_record(file).get("epoch") if file.exists() else None
-        return ranked, read_record(self.best).get("epoch") if self.best.exists() else ranked
+        return ranked, self._best_epoch if self.best.exists() else ranked
+
+    @property
+    def _best_epoch(self) -> int | None:
+        """Of the best model that is kept: in training, and after a kill, the records are ahead of it."""
+        return read_record(self.best).get("epoch") if self.best.exists() else None
 
     def _rank_again(self, split: str) -> str:
         return f"bique evaluate {quote(str(self.path))} --split {split}"
@@ -308,7 +313,8 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """Settings, progress, hardware and figures of the run: what a file of results holds."""
         metrics = self.metrics()
-        best = max((one for one in metrics if "valid_mrr" in one), key=lambda one: one["valid_mrr"], default=None)
+        kept = self._best_epoch
+        best = next((one for one in metrics if "valid_mrr" in one and one["epoch"] == kept), None)
         return {
             "model": self.config.model.name,
             "graph": self.graph_record,

@@ -232,6 +232,18 @@ def test_a_record_that_is_not_all_numbers_is_none(line: str, small_graph_directo
     assert run.summary()["seconds"] == 0.5
 
 
+def test_the_best_validation_is_that_of_the_model_that_is_kept(small_graph_directory: Path, tmp_path: Path) -> None:
+    """A killed process may have recorded a better one that it had not written yet."""
+    run, _ = new_run(small_graph_directory, tmp_path / "run")
+    run.append_metrics({"epoch": 1, "loss": 2.0, "seconds": 0.5, "valid_mrr": 0.25})
+    assert run.summary()["best_validation"] is None
+    trained_once, _ = trained(small_graph_directory, tmp_path / "other")
+    run.best.parent.mkdir(exist_ok=True)
+    run.best.write_bytes(trained_once.best.read_bytes())
+    run.append_metrics({"epoch": 2, "loss": 1.0, "seconds": 1.0, "valid_mrr": 0.5})
+    assert run.summary()["best_validation"]["valid_mrr"] == 0.25
+
+
 def test_ranks_that_do_not_fit_the_run_are_refused(small_graph_directory: Path, tmp_path: Path) -> None:
     run, graph = trained(small_graph_directory, tmp_path / "run")
     run.rank(graph, "test")
