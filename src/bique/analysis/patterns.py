@@ -10,6 +10,7 @@ import numpy as np
 
 from bique.graph import Graph
 from bique.graph.categories import relation_categories
+from bique.graph.facts import distinct_facts
 from bique.graph.leakage import find_overlaps
 from bique.shapes import Int
 
@@ -199,24 +200,46 @@ class Path(NamedTuple):
 def composition_triples(graph: Graph, at_least: int = 10, paths: int = 2_000_000) -> list[Path]:
     """The surest first; those with ten facts or more.
 
-    Graphs with more than `paths` paths are searched from every n-th fact on.
+    Of more than `paths` paths, those from every n-th fact on are looked at; of more than `paths` facts that close them,
+    every n-th path.
     """
-    by_head: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    known: dict[tuple[int, int], list[int]] = defaultdict(list)
-    facts: list[list[int]] = np.unique(graph.train, axis=0).tolist()
-    for head, relation, tail in facts:
-        by_head[head].append((relation, tail))
-        known[head, tail].append(relation)
-    total = sum(len(by_head.get(tail, ())) for _, _, tail in facts)
-    step = max(1, -(-total // paths))
-    seen: dict[tuple[int, int], int] = defaultdict(int)
-    closed: dict[tuple[int, int, int], int] = defaultdict(int)
-    for head, first, middle in facts[::step]:
-        for second, tail in by_head.get(middle, ()):
-            if tail == head or middle in (head, tail):
-                continue
-            seen[first, second] += 1
-            for third in known.get((head, tail), ()):
-                closed[first, second, third] += 1
-    found = [Path(*key, count / seen[key[:2]], seen[key[:2]]) for key, count in closed.items() if count >= at_least]
-    return sorted(found, key=lambda one: -one.share)
+    facts = distinct_facts(graph.train).astype(np.int64)
+    head, first, second, tail = _paths(facts, graph.num_entities, paths)
+    pairs = facts[:, 0] * graph.num_entities + facts[:, 2]
+    by_pair = np.argsort(pairs, kind="stable")
+    low, high = (np.searchsorted(pairs[by_pair], head * graph.num_entities + tail, side) for side in ("left", "right"))
+    every = _every(int((high - low).sum()), paths)
+    first, second, low, high = (column[::every] for column in (first, second, low, high))
+    kinds, kind, seen = np.unique(first * graph.num_relations + second, return_inverse=True, return_counts=True)
+    path, closing = _runs(low, high)
+    codes, counts = np.unique(kind[path] * graph.num_relations + facts[by_pair[closing], 1], return_counts=True)
+    often = np.flatnonzero(counts >= at_least)
+    kind, third = np.divmod(codes[often], graph.num_relations)
+    first, second = np.divmod(kinds[kind], graph.num_relations)
+    columns = (column.tolist() for column in (first, second, third, counts[often] / seen[kind], seen[kind]))
+    return sorted(map(Path._make, zip(*columns, strict=True)), key=lambda one: -one.share)
+
+
+def _paths(facts: Int[np.ndarray, "facts 3"], num_entities: int, most: int) -> Int[np.ndarray, "4 paths"]:
+    """head, first, second and tail of paths between three different entities."""
+    leaving = np.searchsorted(facts[:, 0], np.arange(num_entities + 1))
+    low, high = leaving[facts[:, 2]], leaving[facts[:, 2] + 1]
+    every = _every(int((high - low).sum()), most)
+    start, onward = _runs(low[::every], high[::every])
+    head, first, middle = facts[::every][start].T
+    second, tail = facts[onward, 1], facts[onward, 2]
+    different = (head != middle) & (middle != tail) & (tail != head)
+    return np.stack((head, first, second, tail))[:, different]
+
+
+def _every(count: int, most: int) -> int:
+    return max(1, -(-count // most))
+
+
+def _runs(
+    low: Int[np.ndarray, "runs"], high: Int[np.ndarray, "runs"]
+) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
+    """Every number from low to high, high not included, of one run after the other; before it the run's place."""
+    lengths = high - low
+    run = np.repeat(np.arange(len(low)), lengths)
+    return run, np.arange(len(run)) + (low - (np.cumsum(lengths) - lengths))[run]

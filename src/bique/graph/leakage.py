@@ -13,6 +13,10 @@ from bique.graph.graph import Triples
 from bique.shapes import Int
 
 Kind = Literal["duplicate", "inverse", "symmetric"]
+Column = Int[np.ndarray, "_"]
+
+# counts that wait to be added up
+AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -34,23 +38,31 @@ def find_overlaps(triples: Triples, num_entities: int, num_relations: int, thres
     """
     facts = distinct_facts(triples)
     sizes = np.bincount(facts[:, 1], minlength=num_relations)
-    overlaps: list[Overlap] = []
-    for first, second, shared in _shared_pairs(facts, num_entities, num_relations):
-        turned, other = divmod(second, num_relations)
-        if turned:
-            kind: Kind = "symmetric" if other == first else "inverse"
-            directions = [(first, other)]
-        else:
-            kind, directions = "duplicate", [(first, other), (other, first)]
-        for relation, partner in directions:
-            share = shared / int(sizes[relation])
-            if share >= threshold:
-                overlaps.append(Overlap(relation, partner, kind, share, int(sizes[relation])))
+    first, second, shared = _shared_pairs(facts, num_entities, num_relations)
+    turned, other = np.divmod(second, num_relations)
+    # of two relations that share pairs the same way round, either may be the one that is told of
+    both = turned == 0
+    relations, others = np.concatenate([first, other[both]]), np.concatenate([other, first[both]])
+    turned, shared = np.concatenate([turned, turned[both]]), np.concatenate([shared, shared[both]])
+    # thousands of relations between few entities share in millions of ways: objects are made of the chosen ones alone
+    shares = shared / sizes[relations]
+    chosen = np.flatnonzero(shares >= threshold)
+    columns = (column[chosen].tolist() for column in (relations, others, turned, shares, sizes[relations]))
+    overlaps = [
+        Overlap(relation, partner, _kind(relation, partner, inverse), share, pairs)
+        for relation, partner, inverse, share, pairs in zip(*columns, strict=True)
+    ]
     return sorted(overlaps, key=lambda found: (-found.pairs, found.relation, found.kind, found.other))
 
 
-def _shared_pairs(facts: Triples, num_entities: int, num_relations: int) -> list[tuple[int, int, int]]:
-    """(r, s, how many pairs they share) with r < s; ids from num_relations on stand for relations turned round.
+def _kind(relation: int, other: int, turned: int) -> Kind:
+    if not turned:
+        return "duplicate"
+    return "symmetric" if relation == other else "inverse"
+
+
+def _shared_pairs(facts: Triples, num_entities: int, num_relations: int) -> tuple[Column, Column, Column]:
+    """r, s and how many pairs they share, with r < s; ids from num_relations on stand for relations turned round.
 
     Facts and turned facts are sorted by pair, then a fact is compared with its first neighbour, its second, and so on
     as long as the pair is the same.
@@ -62,21 +74,25 @@ def _shared_pairs(facts: Triples, num_entities: int, num_relations: int) -> list
     pairs, relations = pairs[order], relations[order]
     # a pair of turned relations is the mirror of one that is counted already
     here = np.flatnonzero(relations < num_relations)
-    found, counts = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    codes, totals = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    waiting: list[tuple[Column, Column]] = [(codes, totals)]
     distance = 1
     while len(here):
         here = here[here + distance < len(pairs)]
         here = here[pairs[here] == pairs[here + distance]]
-        codes, count = np.unique(relations[here] * 2 * num_relations + relations[here + distance], return_counts=True)
-        found.append(codes)
-        counts.append(count)
+        waiting.append(np.unique(relations[here] * 2 * num_relations + relations[here + distance], return_counts=True))
         distance += 1
-    codes, place = np.unique(np.concatenate(found), return_inverse=True)
-    totals = np.bincount(place, weights=np.concatenate(counts), minlength=len(codes)).astype(np.int64)
-    return [
-        (code // (2 * num_relations), code % (2 * num_relations), total)
-        for code, total in zip(codes.tolist(), totals.tolist(), strict=True)
-    ]
+        # added up now and then, so that what waits is never much longer than the sums
+        if not len(here) or sum(len(codes) for codes, _ in waiting) > AT_ONCE + 2 * len(waiting[0][0]):
+            waiting = [_added_up(waiting)]
+    codes, totals = waiting[0]
+    return codes // (2 * num_relations), codes % (2 * num_relations), totals
+
+
+def _added_up(counted: list[tuple[Column, Column]]) -> tuple[Column, Column]:
+    codes, place = np.unique(np.concatenate([codes for codes, _ in counted]), return_inverse=True)
+    weights = np.concatenate([counts for _, counts in counted])
+    return codes, np.bincount(place, weights=weights, minlength=len(codes)).astype(np.int64)
 
 
 def given_away(train: Triples, test: Triples, overlaps: Sequence[Overlap]) -> int:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+from collections import defaultdict
 from itertools import product
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from bique.analysis.patterns import (
 )
 from bique.config import BiQUEConfig, parse_config
 from bique.errors import UserError
-from bique.graph import Graph
+from bique.graph import Graph, Vocabulary
 from bique.models import BiQUE, Size, build_model
 from bique.runs import Run
 from bique.training import train
@@ -102,6 +104,45 @@ def test_compositions_are_found_with_their_confidence(small_graph: Graph) -> Non
     made = replace(small_graph, train=np.array(first + second + third[:10], dtype=np.int32))
     assert composition_triples(made, at_least=10) == [(0, 1, 2, 1.0, 10)]
     assert composition_triples(made, at_least=11) == []
+
+
+def compositions_one_by_one(facts: set[tuple[int, int, int]], at_least: int) -> dict[tuple[int, int, int], tuple]:
+    seen: dict[tuple[int, int], int] = defaultdict(int)
+    closed: dict[tuple[int, int, int], int] = defaultdict(int)
+    for (a, first, b), (again, second, c) in product(facts, repeat=2):
+        if again == b and len({a, b, c}) == 3:
+            seen[first, second] += 1
+            for third in {r for h, r, t in facts if (h, t) == (a, c)}:
+                closed[first, second, third] += 1
+    return {key: (n / seen[key[:2]], seen[key[:2]]) for key, n in closed.items() if n >= at_least}
+
+
+@given(st.sets(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)), max_size=30), st.integers(1, 3))
+def test_compositions_are_those_of_paths_followed_one_by_one(facts: set[tuple[int, int, int]], at_least: int) -> None:
+    entities, relations = (Vocabulary.from_names(f"{i}" for i in range(count)) for count in (5, 3))
+    triples = np.array(sorted(facts), dtype=np.int32).reshape(-1, 3)
+    made = Graph(entities, relations, triples, triples[:0], triples[:0], {"name": "drawn"})
+    found = composition_triples(made, at_least)
+    assert {one[:3]: one[3:] for one in found} == compositions_one_by_one(facts, at_least)
+    assert [one.share for one in found] == sorted((one.share for one in found), reverse=True)
+
+
+def test_many_relations_between_few_entities_need_no_more_memory_than_other_graphs() -> None:
+    """Ten entities and 150 relations close two million paths with twenty facts each."""
+    generator = np.random.default_rng(0)
+    columns = generator.integers(0, 10, 3000), np.repeat(np.arange(150), 20), generator.integers(0, 10, 3000)
+    triples = np.stack(columns, axis=1).astype(np.int32)
+    entities, relations = (Vocabulary.from_names(f"{i:03d}" for i in range(count)) for count in (10, 150))
+    made = Graph(entities, relations, triples, triples[:0], triples[:0], {"name": "dense"})
+    tracemalloc.start()
+    try:
+        found = composition_triples(made, at_least=1, paths=20_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found
+    assert all(0 < one.share <= 1 for one in found)
+    assert peak < 400 * 20_000  # bytes
 
 
 def test_compositions_come_with_the_distance_of_the_learned_product(small_graph: Graph) -> None:

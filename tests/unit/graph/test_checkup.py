@@ -7,10 +7,11 @@ from collections import Counter
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bique.graph import Graph, Vocabulary
+from bique.graph import Graph, Vocabulary, leakage
 from bique.graph.categories import relation_categories
 from bique.graph.checkup import check_graph
 from bique.graph.leakage import find_overlaps, given_away
@@ -51,6 +52,15 @@ def test_overlaps_are_those_of_sets_of_pairs(train, threshold):
     as_tuples = [(o.relation, o.other, o.kind, o.share, o.pairs) for o in found]
     assert len(set(as_tuples)) == len(as_tuples)
     assert set(as_tuples) == _overlaps_by_sets(train, threshold)
+
+
+@pytest.mark.parametrize("at_once", [0, 5])
+def test_overlaps_are_the_same_however_often_they_are_added_up(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    triples = np.random.default_rng(0).integers(0, 6, (300, 3)).astype(np.int32)
+    once = find_overlaps(triples, 6, 6, 0.1)
+    monkeypatch.setattr(leakage, "AT_ONCE", at_once)
+    assert find_overlaps(triples, 6, 6, 0.1) == once
+    assert len(once) > 10
 
 
 @given(facts, facts)
