@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,20 @@ class RelationGeometry:
     translation: float
     """‖Q⁺‖ beside the mean length of an entity; 0 without translation."""
 
+    # kept: every relation is told beside all others
+    @cached_property
+    def _medians(self) -> dict[str, float]:
+        values: dict[str, Float[np.ndarray, "shown"]] = {name: getattr(self, name) for name in QUANTITIES}
+        return {name: float(np.median(one)) if len(one) else float("nan") for name, one in values.items()}
+
     def median(self, quantity: str) -> float:
-        values: Float[np.ndarray, "shown"] = getattr(self, quantity)
-        return float(np.median(values)) if len(values) else float("nan")
+        return self._medians[quantity]
+
+    @cached_property
+    def lengths(self) -> tuple[float, float]:
+        """By how much the stretched and the squeezed half of the directions change, the scaling with it; medians."""
+        long, short = (float(np.median(self.modulus * np.exp(sign * self.rapidity))) for sign in (1, -1))
+        return long, short
 
     def as_dict(self) -> dict[str, Any]:
         """Medians, deciles and counts; a quantity that no biquaternion has is None."""

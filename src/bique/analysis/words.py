@@ -110,19 +110,13 @@ def _phase(found: RelationGeometry) -> float:
 def _together(found: RelationGeometry) -> str:
     if not len(found.modulus):
         return "stretch and scale together: –"
-    long, short = _lengths(found)
+    long, short = found.lengths
     line = f"stretch and scale together: half of its directions become {long:.2g} times as long, the others"
     return (
         f"{line} {short:.2g} times, which all but erases them"
         if short <= ERASED * long
         else f"{line} {short:.2g} times"
     )
-
-
-def _lengths(found: RelationGeometry) -> tuple[float, float]:
-    """By how much the stretched half of the directions and the squeezed half change, the scaling with it; medians."""
-    long, short = (float(np.median(found.modulus * np.exp(sign * found.rapidity))) for sign in (1, -1))
-    return long, short
 
 
 def _number(value: float, digits: int = 2) -> str:
@@ -178,7 +172,7 @@ def erases(found: RelationGeometry) -> bool:
         return True
     if not len(found.modulus):
         return False
-    long, short = _lengths(found)
+    long, short = found.lengths
     return short <= ERASED * long
 
 
