@@ -128,7 +128,7 @@ def test_compositions_are_those_of_paths_followed_one_by_one(facts: set[tuple[in
 
 
 def test_many_relations_between_few_entities_need_no_more_memory_than_other_graphs() -> None:
-    """Ten entities and 150 relations close two million paths with twenty facts each."""
+    """Half a million paths, closed by 27 facts each: counted one by one, those of 20,000 need ten times the memory."""
     generator = np.random.default_rng(0)
     columns = generator.integers(0, 10, 3000), np.repeat(np.arange(150), 20), generator.integers(0, 10, 3000)
     triples = np.stack(columns, axis=1).astype(np.int32)
