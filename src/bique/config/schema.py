@@ -161,7 +161,8 @@ class TrainingConfig(Section):
     """auto: CUDA where there is a device, else the CPU."""
     precision: Literal["auto", "bf16", "tf32", "fp32"] = "auto"
     """Of what is multiplied with the entity table; tables, scores and optimizer state are always float32. auto: bf16 on
-    a CUDA device that has it, fp32 elsewhere. With bf16 a model's own layers use tf32. Ranking is always fp32."""
+    a CUDA device that has it, fp32 elsewhere. With bf16 a model's own layers use tf32, on a CPU bf16, too; scores are
+    made of fp32 there, and a CPU without instructions for bf16 is slow at it. Ranking is always fp32."""
     engine: Literal["fast", "plain"] = "fast"
     """fast: the engine, captured on a CUDA device. plain: autograd and torch's optimizer in fp32, the reference that
     the engine is tested against."""

@@ -3,8 +3,8 @@
     scores = queries · tableᵀ      slopes = ∂loss/∂scores
     ∂loss/∂queries = slopes · table      ∂loss/∂table = slopesᵀ · queries
 
-Operands and slopes have the dtype of what is given, scores and sums are float32. Scores exist for a few queries at a
-time; when the slopes of all queries need more than the memory that is set, they are worked on in blocks, too.
+Scores and sums are float32, whatever is multiplied. Scores exist for a few queries at a time; when the slopes of all
+queries need more than the memory that is set, they are worked on in blocks, too.
 """
 
 from __future__ import annotations
@@ -62,18 +62,21 @@ def all_candidates(
     candidates: int,
     loss: Loss = "softmax",
     labels: Labels = Labels(),
+    slopes_in: torch.dtype | None = None,
     memory: int = 4 << 30,
     beside: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AllCandidates:
     """Rows of the table from `candidates` on are padding. See `score_slopes` for the losses; in a softmax, many targets
-    of a query share its label."""
-    block = max(1, memory // (len(table) * table.element_size()))
+    of a query share its label. Slopes, and what is multiplied with them, have the dtype of the table or `slopes_in`."""
+    slopes_in = slopes_in or table.dtype
+    block = max(1, memory // (len(table) * slopes_in.itemsize))
     if block >= len(queries):
-        return _whole(queries, table, targets, weights, candidates, loss, labels, beside)
+        return _whole(queries, table, targets, weights, candidates, loss, labels, slopes_in, beside)
     losses = torch.empty_like(weights)
     to_queries, to_table = (torch.zeros_like(one, dtype=_exact(one.dtype)) for one in (queries, table))
     for part in _parts(len(queries), block):
-        one = _whole(queries[part], table, _of(targets, part), weights[part], candidates, loss, labels, nullcontext)
+        mine = queries[part], table, _of(targets, part), weights[part]
+        one = _whole(*mine, candidates, loss, labels, slopes_in, nullcontext)
         losses[part], to_queries[part] = one.losses, one.queries
         to_table += one.table
     return AllCandidates(losses, to_queries, to_table, None)
@@ -87,9 +90,10 @@ def _whole(
     candidates: int,
     loss: Loss,
     labels: Labels,
+    slopes_in: torch.dtype,
     beside: Callable[[], AbstractContextManager[object]],
 ) -> AllCandidates:
-    slopes = torch.empty(len(queries), len(table), dtype=table.dtype, device=table.device)
+    slopes = torch.empty(len(queries), len(table), dtype=slopes_in, device=table.device)
     losses = torch.empty_like(weights)
     parts = _parts(len(queries), max(1, SCORES // (4 * len(table))))
     for part in parts:
@@ -100,8 +104,9 @@ def _whole(
         else:
             losses[part] = score_slopes(scores, mine, weights[part], candidates, loss, labels, slopes[part])
     with beside():
-        to_table = slopes.T @ queries
-    return AllCandidates(losses, exact_product(slopes, table), to_table, slopes)
+        to_table = slopes.T @ queries.to(slopes_in)
+    to_queries = exact_product(slopes, table) if slopes_in == table.dtype else slopes @ table.to(slopes_in)
+    return AllCandidates(losses, to_queries.to(_exact(table.dtype)), to_table, slopes)
 
 
 def _many_targets(

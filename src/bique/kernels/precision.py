@@ -26,6 +26,16 @@ def products_in(precision: Precision, device: torch.device) -> Iterator[None]:
 
 
 @contextmanager
+def layers_in(precision: Precision, device: torch.device) -> Iterator[None]:
+    """A model's own products, inside of `products_in`: a CPU that is asked for bf16 multiplies bf16 there, too.
+
+    What a layer makes is bf16 until it meets float32; norms and sums compute in float32 all the same.
+    """
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16" and device.type == "cpu"):
+        yield
+
+
+@contextmanager
 def _tf32(allowed: bool) -> Iterator[None]:
     switches: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
     former = [switch.allow_tf32 for switch in switches]

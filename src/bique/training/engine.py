@@ -21,7 +21,7 @@ from torch import Tensor
 from bique.config import OptimizerConfig, RunConfig
 from bique.errors import UserError
 from bique.kernels.all_candidates import all_candidates
-from bique.kernels.precision import Precision, products_in
+from bique.kernels.precision import Precision, layers_in, products_in
 from bique.kernels.score_slopes import Labels
 from bique.kernels.sum_rows import sum_rows
 from bique.kernels.tally import tally_
@@ -73,7 +73,10 @@ class Engine:
         self.steps_done = torch.zeros((), device=model.device)
         """Adam's corrections need it where the step runs."""
         self.rate = torch.full((), config.optimizer.learning_rate, device=model.device)
-        self.shadow = model.entity.detach().bfloat16() if self.precision == "bf16" else None
+        rounds, cuda = self.precision == "bf16", model.device.type == "cuda"
+        self.shadow = model.entity.detach().bfloat16() if rounds and cuda else None
+        # a CPU has no product of bf16 with a float32 result: it makes scores of float32, and only slopes are bf16
+        self.slopes_in = torch.bfloat16 if rounds else None
         self.places = {
             name: torch.zeros(len(table), dtype=torch.int32, device=table.device)
             for name, table in (("entity", model.entity), ("relation", model.relation))
@@ -133,7 +136,8 @@ class Engine:
 
     @torch.no_grad()
     def _step_over_all(self, front: Front, batch: Batch, loss_sum: Tensor) -> None:
-        queries, table = front.queries(batch, self.model.entity if self.shadow is None else self.shadow)
+        with layers_in(self.precision, self.model.device):
+            queries, table = front.queries(batch, self.model.entity if self.shadow is None else self.shadow)
         options, candidates, known = self.config.objective, self.model.num_entities, self.objective.known
         found = all_candidates(
             queries,
@@ -144,6 +148,7 @@ class Engine:
             candidates=candidates,
             loss="softmax" if options.loss in ("softmax", "shared_softmax") else "logistic",
             labels=Labels.smoothed(options.label_smoothing, candidates, options.smoothing_share == "published"),
+            slopes_in=self.slopes_in,
             memory=self.config.training.score_memory_mb << 20,
             beside=self.beside,
         )

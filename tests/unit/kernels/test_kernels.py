@@ -123,6 +123,20 @@ def test_many_targets_in_a_query_share_a_softmax(memory: int, smoothing: float) 
     torch.testing.assert_close(found.table, gradients[1])
 
 
+@pytest.mark.parametrize("memory", [1, 1 << 30])
+def test_rounded_slopes_change_no_loss_and_little_of_the_gradients(memory: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    queries, table = torch.randn(9, 8, generator=generator), torch.randn(128, 8, generator=generator)
+    given = queries, table, torch.arange(9), torch.full((9,), 1 / 9)
+    exact = all_candidates(*given, candidates=100, memory=memory)
+    rounded = all_candidates(*given, candidates=100, slopes_in=torch.bfloat16, memory=memory)
+    assert torch.equal(rounded.losses, exact.losses)
+    for mine, theirs in ((rounded.queries, exact.queries), (rounded.table, exact.table)):
+        assert not torch.equal(mine.float(), theirs)
+        torch.testing.assert_close(mine.float(), theirs, rtol=0.02, atol=2e-4)
+    assert rounded.queries.dtype == torch.float32
+
+
 def test_the_slope_of_a_sure_target_survives_bf16() -> None:
     """1 − σ(8) is smaller than the rounding of σ(8): it must be computed before it is rounded."""
     queries, table = torch.full((2, 8), 1.0).bfloat16(), torch.zeros(128, 8).bfloat16()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bique.kernels import precision
-from bique.kernels.precision import prefers_onednn, products_in
+from bique.kernels.precision import layers_in, prefers_onednn, products_in
 
 CPU = torch.device("cpu")
 SWITCH = getattr(torch.backends.mkldnn, "matmul", None)
@@ -36,6 +36,16 @@ def test_a_cpu_multiplies_float32_as_float32_whatever_the_caller_allowed(shape, 
         found = a @ b
     exact = a.double() @ b.double()
     assert float((found - exact).abs().max() / exact.abs().max()) < 1e-5
+
+
+def test_layers_multiply_bf16_where_a_cpu_is_asked_for_it_and_nowhere_else() -> None:
+    rows, weights = torch.rand(3, 4), torch.rand(4, 5)
+    for wanted, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
+        with torch.autocast("cpu", torch.bfloat16), layers_in(wanted, CPU):  # whatever the caller is about
+            assert (rows @ weights).dtype == dtype
+    with layers_in("bf16", torch.device("cuda")):
+        assert (rows @ weights).dtype == torch.float32
+    assert (rows @ weights).dtype == torch.float32
 
 
 @needs_switch

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from bique.config import RunConfig, parse_config
 from bique.errors import UserError
@@ -21,7 +22,7 @@ from bique.training import Session
 from bique.training.batches import Batches
 from bique.training.capture import CapturedSteps
 from bique.training.engine import Engine, choose_precision
-from bique.training.fronts import EncodedFront, ProductFront, RowsFront
+from bique.training.fronts import Batch, EncodedFront, ProductFront, RowsFront
 from bique.training.fusion import can_be_fused
 from bique.training.optimizers import make_optimizer
 from bique.training.step import Objective
@@ -254,6 +255,51 @@ def test_bf16_products_stay_near_and_tables_stay_float32(device: str, tiny_graph
     for name, table in plain.model.tables().items():
         assert (session.model.tables()[name] - table).abs().mean() < 0.01
     assert {table.dtype for table in session.save().tensors.values()} == {torch.float32}
+
+
+@pytest.mark.parametrize("variant", ["softmax", "complex, binary", "quate, shared", "conve, binary", "compgcn, binary"])
+def test_a_cpu_rounds_slopes_and_layers_to_bf16_and_nothing_else(variant: str, tiny_graph: Graph) -> None:
+    """Scores, and with them the first loss of a model without layers, are those of fp32."""
+
+    def taken(precision: str) -> tuple[list[float], Session]:
+        session = Session(configured(variant, precision=precision), tiny_graph, torch.device("cpu"))
+        return ten_steps(session.stepper, session.batches), session
+
+    (exact, fp32), (rounded, bf16) = taken("fp32"), taken("bf16")
+    has_layers = variant.startswith(("conve", "compgcn"))
+    assert (rounded[0] == exact[0]) != has_layers
+    assert rounded[-1] != exact[-1]
+    assert rounded == pytest.approx(exact, rel=0.01)
+    mine, theirs = (dict(session.model.named_parameters()) for session in (bf16, fp32))
+    assert {table.dtype for table in mine.values()} == {torch.float32}
+    apart = torch.cat([(mine[name] - theirs[name]).abs().flatten() for name in theirs])
+    assert apart.mean() < 0.01  # ten steps of .01 or .1
+
+
+def test_bf16_leaves_the_biases_of_candidates_as_they_are(tiny_graph: Graph) -> None:
+    """A bias of −10 would be known to .06 only."""
+    session = Session(configured("compgcn, binary", precision="bf16"), tiny_graph, torch.device("cpu"))
+    stepper, model = session.stepper, session.model
+    assert isinstance(stepper, EngineSteps)
+    start = COMPGCN["start"]  # biases lie behind the units that learning starts with
+    model.entity.data[:, start] = torch.linspace(-10, -9, len(model.entity))
+    seen: list[Tensor] = []
+    front = stepper.engine.front
+    assert isinstance(front, EncodedFront)
+    queries = front.queries
+
+    def look(batch: Batch, table: Tensor) -> tuple[Tensor, Tensor]:
+        found = queries(batch, table)
+        seen.append(found[1])
+        return found
+
+    front.queries = look  # type: ignore[method-assign]
+    before = model.entity[:, start].clone()
+    session.step()
+    units, biases = seen[0][:, :16], seen[0][:, 16]
+    assert torch.equal(biases, before)
+    assert torch.equal(units, units.bfloat16().float())
+    assert not torch.equal(biases, biases.bfloat16().float())
 
 
 def test_the_plan_holds_the_batches_of_the_plain_path(tiny_graph: Graph) -> None:
