@@ -376,3 +376,11 @@ def test_a_result_is_checked_by_an_optimised_python_too(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 1, done.stdout
     assert "not measured as the tables are" in done.stderr
+
+
+def test_without_docstrings_formulas_are_missed_in_a_sentence() -> None:
+    command = [sys.executable, "-OO", "-m", "bique", "models"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: a model's formula is its docstring")
+    assert "Traceback" not in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from bique.errors import UserError
 from bique.models import MODELS, Model
 
 
@@ -40,5 +41,8 @@ PUBLISHED = {
 
 def card(name: str, model: Model, units: int) -> Card:
     """Of a model that was built with so many units."""
-    formula = (MODELS[name].__doc__ or "").splitlines()[0].removeprefix("score(h, r, t) = ").rstrip(".")
+    said = MODELS[name].__doc__
+    if said is None:
+        raise UserError("a model's formula is its docstring, and python -OO leaves those out; use python or python -O")
+    formula = said.splitlines()[0].removeprefix("score(h, r, t) = ").rstrip(".")
     return Card(name, formula, model.entity_width, model.relation_width, units, *PUBLISHED[name])
