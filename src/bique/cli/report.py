@@ -26,6 +26,7 @@ def report(
     from bique.analysis.report import report as make
     from bique.atomic import write_text
     from bique.cli.screen import note, print_json, screen
+    from bique.cli.transfer import transfer_display
     from bique.errors import UserError
     from bique.runs import Run
 
@@ -37,7 +38,8 @@ def report(
     for run in opened:
         if sentence := run.unfinished():
             note(sentence)
-    page = make(opened, graph, queries)
+    with transfer_display("making", "things") as progress:
+        page = make(opened, graph, queries, progress)
     write_text(out, page)
     if as_json:
         print_json({"file": str(out), "bytes": len(page.encode("utf-8")), "runs": [str(path) for path in runs]})

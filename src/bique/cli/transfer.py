@@ -1,22 +1,32 @@
-"""A bar for reading and downloading, on a terminal only."""
+"""Bars for what takes its time, on a terminal only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from bique.cli.screen import aside
 
 
 @contextmanager
-def transfer_display(doing: str) -> Iterator[Callable[[str, int, int | None], None]]:
+def transfer_display(
+    doing: str, counted: Literal["bytes", "things"] = "bytes"
+) -> Iterator[Callable[[str, int, int | None], None]]:
     """Called with a name, what is done and what there is in all; one bar per name."""
     columns = (
         TextColumn(f"{doing} {{task.description}}", markup=False),
         BarColumn(),
-        DownloadColumn(),
+        DownloadColumn() if counted == "bytes" else MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=aside, transient=True, disable=not aside.is_terminal) as bars:

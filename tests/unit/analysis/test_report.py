@@ -337,3 +337,14 @@ def test_a_graph_with_many_relations_makes_no_heavy_page(tmp_path: Path) -> None
     page = report([run])
     assert page.count('<details class="relation">') == 237
     assert len(page.encode("utf-8")) < 3_000_000
+
+
+def test_whoever_waits_is_told_of_every_section_and_every_relation(make: Make, small_graph: Graph) -> None:
+    seen: list[tuple[str, int, int]] = []
+    runs = [make("one"), make("other", name="distmult")]
+    page = report(runs, progress=lambda *told: seen.append(told))
+    titles, relations = page.count("<section"), 2 * small_graph.num_relations
+    assert [one for one in seen if one[0] == "sections"] == [("sections", done, titles) for done in range(titles + 1)]
+    assert [one for one in seen if one[0] == "relations"] == [
+        ("relations", done, relations) for done in range(1, relations + 1)
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -29,14 +29,15 @@ MOST_COMPOSITIONS = 8
 MOST_NEAR, BLOCK = 100, 32
 
 
-def blocks(one: Told, patterns: list[RelationPattern], place: int) -> Markup:
+def blocks(one: Told, patterns: list[RelationPattern], place: int, one_more: Callable[[], None]) -> Markup:
+    """`one_more` is called after each block: of thousands of relations they take most of a report's time."""
     composed = compositions(one.model, one.graph, FEW) if isinstance(one.model, BiQUE) else {}
     frequent = sorted(range(len(patterns)), key=lambda relation: -patterns[relation].facts)[:MAPS]
     maps = {relation: _map(one, patterns[relation]) for relation in frequent}
-    found = [
-        _block(one, patterns, relation, place, composed.get(relation, []), maps.get(relation))
-        for relation in range(len(patterns))
-    ]
+    found = []
+    for relation in range(len(patterns)):
+        found.append(_block(one, patterns, relation, place, composed.get(relation, []), maps.get(relation)))
+        one_more()
     return joined(element("h3", "Each relation in words"), element("p", "Press one to open it."), found)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,26 +23,33 @@ from bique.errors import UserError
 from bique.runs import Run
 from bique.version import VERSION
 
+Progress = Callable[[str, int, int], None]
+"""Told what is being made, how many of them are, and of how many."""
 NO_PICTURES = "Pictures are left out: they need matplotlib, which comes with pip install 'bique[plots]'."
 
 
-def report(runs: list[Run], graph: Path | None = None, count: int = 10) -> str:
+def report(runs: list[Run], graph: Path | None = None, count: int = 10, progress: Progress | None = None) -> str:
     """The HTML of a report on runs of one graph, with `count` questions of each end. No run is changed by it."""
     if not runs:
         raise UserError("give at least one run to report on")
-    return _page(gather(runs, graph), count)
+    return _page(gather(runs, graph), count, progress or _unseen)
 
 
-def _page(told: list[Told], count: int) -> str:
-    sections = {
-        "Summary": summary(told),
-        "Results": results(told),
-        "Training": curves(told),
-        "Relations": relations(told),
-        "Questions": questions(told, count),
-        "Data": data(told[0].graph),
-        "Settings": settings(told),
+def _page(told: list[Told], count: int, progress: Progress) -> str:
+    makers: dict[str, Callable[[], Markup]] = {
+        "Summary": lambda: summary(told),
+        "Results": lambda: results(told),
+        "Training": lambda: curves(told),
+        "Relations": lambda: relations(told, partial(progress, "relations")),
+        "Questions": lambda: questions(told, count),
+        "Data": lambda: data(told[0].graph),
+        "Settings": lambda: settings(told),
     }
+    sections: dict[str, Markup] = {}
+    for done, (title, make) in enumerate(makers.items()):
+        progress("sections", done, len(makers))
+        sections[title] = make()
+    progress("sections", len(makers), len(makers))
     bar = [element("a", title, href=f"#{title.lower()}") for title in sections]
     pictures = None if can_draw() else element("p", NO_PICTURES, class_="lacking")
     made = f"Made by bique {VERSION} on {datetime.now(UTC):%d %B %Y}"
@@ -51,6 +60,10 @@ def _page(told: list[Told], count: int) -> str:
         element("main", [_section(title, content) for title, content in sections.items()]),
     ]
     return _document(f"bique report: {told[0].graph.name}", joined(body))
+
+
+def _unseen(what: str, done: int, total: int) -> None:
+    """Nobody watches."""
 
 
 def _section(title: str, content: Content) -> Markup:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
+
 import numpy as np
 
 from bique.analysis.geometry import RelationGeometry, rapidity_range
@@ -27,14 +30,20 @@ LEARNED = (
 )
 
 
-def relations(told: list[Told]) -> Markup:
+def relations(told: list[Told], progress: Callable[[int, int], None]) -> Markup:
+    """`progress` is told how many of all relations, those of every run, have their block."""
     patterns = relation_patterns(told[0].graph)
+    numbers = count(1)
+
+    def one_more() -> None:
+        progress(next(numbers), len(told) * len(patterns))
+
     parts: list[Content] = [_bars(group) for group in alike(told) if len(group) > 1]
     for place, one in enumerate(told):
         if len(told) > 1:
             parts.append(element("h3", name(one.label)))
         parts += [_meaning(one, len(patterns), place), _table(one, patterns, place), _geometry(one, patterns)]
-        parts.append(blocks(one, patterns, place))
+        parts.append(blocks(one, patterns, place, one_more))
     return joined(parts)
 
 
