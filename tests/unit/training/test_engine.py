@@ -61,6 +61,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "transe": {"model": {"name": "transe", "units": 6}},
     "rotate": {"model": {"name": "rotate", "units": 3}},
     "conve, binary": {"model": {"name": "conve", "units": 16, "height": 4, "filters": 2, **NO_DROPOUT}, **BINARY},
+    "conve, dura": {
+        "model": {"name": "conve", "units": 16, "height": 4, "filters": 2, **NO_DROPOUT},
+        "penalty": {"kind": "dura"},
+        "optimizer": BINARY["optimizer"],
+    },
     "compgcn": {"model": {**COMPGCN, **NO_DROPOUT}, "penalty": {"weight": 0.0}, "optimizer": BINARY["optimizer"]},
     "compgcn, binary": {"model": {**COMPGCN, **NO_DROPOUT}, **BINARY},
     "conve, shared": {"model": {"name": "conve", "units": 16, "height": 4, "filters": 2, **NO_DROPOUT}, **SHARED},
@@ -77,6 +82,7 @@ FRONTS = {
     "duale": RowsFront,
     "conve, binary": RowsFront,
     "conve, shared": RowsFront,
+    "conve, dura": RowsFront,
     "transe, shared": type(None),
     "compgcn": EncodedFront,
     "compgcn, binary": EncodedFront,
@@ -257,7 +263,9 @@ def test_bf16_products_stay_near_and_tables_stay_float32(device: str, tiny_graph
     assert {table.dtype for table in session.save().tensors.values()} == {torch.float32}
 
 
-@pytest.mark.parametrize("variant", ["softmax", "complex, binary", "quate, shared", "conve, binary", "compgcn, binary"])
+@pytest.mark.parametrize(
+    "variant", ["softmax", "complex, binary", "quate, shared", "conve, binary", "conve, dura", "compgcn, binary"]
+)
 def test_a_cpu_rounds_slopes_and_layers_to_bf16_and_nothing_else(variant: str, tiny_graph: Graph) -> None:
     """Scores, and with them the first loss of a model without layers, are those of fp32."""
 
