@@ -31,14 +31,14 @@ def checkup(
 
     [dim]Example:[/] bique checkup wordnet
     """
+    from bique.cli.bars import bars
     from bique.cli.screen import print_json, screen
-    from bique.cli.transfer import transfer_display
     from bique.graph import Graph
     from bique.graph.catalog import known, locate
     from bique.graph.checkup import check_graph
 
     by_name = not graph.exists() and str(graph) in {dataset.name for dataset in known()}
-    with transfer_display("fetching") as progress:
+    with bars("fetching") as progress:
         opened = locate(str(graph), progress) if by_name else Graph.open(graph)
     found = check_graph(opened, threshold)
     if as_json:

@@ -36,16 +36,16 @@ def datasets(
     """
     from rich.text import Text
 
+    from bique.cli.bars import bars
     from bique.cli.screen import print_json, screen
     from bique.cli.tables import counts_table
-    from bique.cli.transfer import transfer_display
     from bique.errors import UserError
     from bique.graph.catalog import find, known, locate
 
     if fetch:
         if name is None:
             raise UserError("--fetch needs the name of a dataset, for example: bique datasets wn18rr --fetch")
-        with transfer_display("fetching") as progress:
+        with bars("fetching") as progress:
             graph = locate(name, progress)
         print_json({**_facts(find(name)), "path": str(graph.path)}) if as_json else screen.print(
             counts_table(name, graph)

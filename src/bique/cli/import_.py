@@ -38,9 +38,9 @@ def import_(
     from dataclasses import asdict
     from typing import get_args
 
+    from bique.cli.bars import bars
     from bique.cli.screen import note, print_json, screen
     from bique.cli.tables import counts_table
-    from bique.cli.transfer import transfer_display
     from bique.errors import unknown
     from bique.graph.ingest import ReadOptions, import_graph
     from bique.graph.readers.options import OnBad
@@ -55,7 +55,7 @@ def import_(
         on_bad=on_bad,  # type: ignore[arg-type]
     )
     shares = _shares(split) if split else None
-    with transfer_display("reading") as progress:
+    with bars("reading") as progress:
         graph, report = import_graph(
             source, destination, options, split=shares, seed=seed, labels=labels, progress=progress
         )

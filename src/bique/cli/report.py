@@ -25,8 +25,8 @@ def report(
 
     from bique.analysis.report import report as make
     from bique.atomic import write_text
+    from bique.cli.bars import bars
     from bique.cli.screen import note, print_json, screen
-    from bique.cli.transfer import transfer_display
     from bique.errors import UserError
     from bique.runs import Run
 
@@ -38,7 +38,7 @@ def report(
     for run in opened:
         if sentence := run.unfinished():
             note(sentence)
-    with transfer_display("making", "things") as progress:
+    with bars("making", "things") as progress:
         page = make(opened, graph, queries, progress)
     write_text(out, page)
     if as_json:

@@ -129,9 +129,9 @@ def _draw_sizes(results: Results, out: Path) -> None:
 
 def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
     """One run and its result; a system without a recipe and a graph that cannot be had are left out with a word."""
+    from bique.cli.bars import bars
     from bique.cli.screen import note
     from bique.cli.training_run import rank_both, train_to_end
-    from bique.cli.transfer import transfer_display
     from bique.config import override, parse_config, read_recipe
     from bique.errors import UserError
     from bique.runs import Run
@@ -151,7 +151,7 @@ def _train(wanted: Wanted, results: Results, recipes: Path) -> None:
     settings = config.model_dump(mode="json", exclude_none=True)
     results.check_name(wanted.recipe, {"model": config.model.name, "settings": settings, "seed": wanted.seed})
     try:
-        with transfer_display("fetching") as progress:
+        with bars("fetching") as progress:
             graph = open_graph(config, progress)
     except UserError as error:
         note(f"{what}: {error}")

@@ -33,8 +33,8 @@ def train(
 
     [dim]Example:[/] bique train --dataset wordnet --set training.epochs=20
     """
+    from bique.cli.bars import bars
     from bique.cli.training_run import train_and_rank
-    from bique.cli.transfer import transfer_display
     from bique.config import override, parse_config, read_recipe
     from bique.errors import UserError
     from bique.runs import Run
@@ -50,7 +50,7 @@ def train(
         # said on the command line, the source replaces the one of the recipe
         tree |= {"dataset": dataset, "graph": None if graph is None else str(graph)}
     config = parse_config(override(tree, settings), str(recipe or "settings"))
-    with transfer_display("fetching") as progress:
+    with bars("fetching") as progress:
         opened = open_graph(config, progress)
     choose_device(config.training.device)  # before anything is made
     made = Run.create(config, opened, run)

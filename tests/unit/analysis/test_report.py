@@ -340,7 +340,7 @@ def test_a_graph_with_many_relations_makes_no_heavy_page(tmp_path: Path) -> None
 
 
 def test_whoever_waits_is_told_of_every_section_and_every_relation(make: Make, small_graph: Graph) -> None:
-    seen: list[tuple[str, int, int]] = []
+    seen: list[tuple[str, int, int | None]] = []
     runs = [make("one"), make("other", name="distmult")]
     page = report(runs, progress=lambda *told: seen.append(told))
     titles, relations = page.count("<section"), 2 * small_graph.num_relations

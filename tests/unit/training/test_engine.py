@@ -264,7 +264,17 @@ def test_bf16_products_stay_near_and_tables_stay_float32(device: str, tiny_graph
 
 
 @pytest.mark.parametrize(
-    "variant", ["softmax", "complex, binary", "quate, shared", "conve, binary", "conve, dura", "compgcn, binary"]
+    "variant",
+    [
+        "softmax",
+        "normalised",
+        "duale",
+        "complex, binary",
+        "quate, shared",
+        "conve, binary",
+        "conve, dura",
+        "compgcn, binary",
+    ],
 )
 def test_a_cpu_rounds_slopes_and_layers_to_bf16_and_nothing_else(variant: str, tiny_graph: Graph) -> None:
     """Scores, and with them the first loss of a model without layers, are those of fp32."""

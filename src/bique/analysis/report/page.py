@@ -20,11 +20,10 @@ from bique.analysis.report.relations import relations
 from bique.analysis.report.results import results, summary
 from bique.analysis.report.settings import settings
 from bique.errors import UserError
+from bique.graph.download import Progress
 from bique.runs import Run
 from bique.version import VERSION
 
-Progress = Callable[[str, int, int], None]
-"""Told what is being made, how many of them are, and of how many."""
 NO_PICTURES = "Pictures are left out: they need matplotlib, which comes with pip install 'bique[plots]'."
 
 
@@ -62,7 +61,7 @@ def _page(told: list[Told], count: int, progress: Progress) -> str:
     return _document(f"bique report: {told[0].graph.name}", joined(body))
 
 
-def _unseen(what: str, done: int, total: int) -> None:
+def _unseen(name: str, done: int, total: int | None) -> None:
     """Nobody watches."""
 
 

@@ -19,9 +19,7 @@ from bique.cli.screen import aside
 
 
 @contextmanager
-def transfer_display(
-    doing: str, counted: Literal["bytes", "things"] = "bytes"
-) -> Iterator[Callable[[str, int, int | None], None]]:
+def bars(doing: str, counted: Literal["bytes", "things"] = "bytes") -> Iterator[Callable[[str, int, int | None], None]]:
     """Called with a name, what is done and what there is in all; one bar per name."""
     columns = (
         TextColumn(f"{doing} {{task.description}}", markup=False),
@@ -29,12 +27,12 @@ def transfer_display(
         DownloadColumn() if counted == "bytes" else MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=aside, transient=True, disable=not aside.is_terminal) as bars:
+    with Progress(*columns, console=aside, transient=True, disable=not aside.is_terminal) as shown:
         tasks: dict[str, int] = {}
 
         def show(name: str, done: int, total: int | None) -> None:
             if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total)
-            bars.update(tasks[name], completed=done, total=total)  # type: ignore[arg-type]
+                tasks[name] = shown.add_task(name, total=total)
+            shown.update(tasks[name], completed=done, total=total)  # type: ignore[arg-type]
 
         yield show
